@@ -1,0 +1,33 @@
+# What `make install PREFIX=...` puts in place: headers, both libraries, the binary, the pkg-config
+# file, the CMake package, man pages and shell completion. The last two are printed by the binary
+# itself, from the table its option parser uses.
+include(CMakePackageConfigHelpers)
+
+set(man_dir ${CMAKE_BINARY_DIR}/man)
+set(completion_dir ${CMAKE_BINARY_DIR}/completion)
+add_custom_command(
+    OUTPUT ${man_dir}/stamp ${completion_dir}/dsql
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${man_dir} ${completion_dir}
+    COMMAND dsql_binary help --man-pages=${man_dir}
+    COMMAND dsql_binary completion bash > ${completion_dir}/dsql
+    COMMAND ${CMAKE_COMMAND} -E touch ${man_dir}/stamp
+    DEPENDS dsql_binary
+    VERBATIM)
+add_custom_target(dsql_manual ALL DEPENDS ${man_dir}/stamp ${completion_dir}/dsql)
+
+configure_file(cmake/libdsql.pc.in ${CMAKE_BINARY_DIR}/libdsql.pc @ONLY)
+configure_package_config_file(cmake/dsql-config.cmake.in ${CMAKE_BINARY_DIR}/dsql-config.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/dsql-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+
+install(TARGETS dsql_binary RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS dsql_shared dsql_static EXPORT dsql-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT dsql-targets NAMESPACE dsql:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
+install(FILES ${CMAKE_BINARY_DIR}/dsql-config.cmake ${CMAKE_BINARY_DIR}/dsql-config-version.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
+install(FILES ${CMAKE_BINARY_DIR}/libdsql.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY include/dsql DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+install(FILES ${completion_dir}/dsql DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,0 +1,75 @@
+# Tests are found by their place and name:
+#   tests/unit/X_test.c    table-driven, cmocka            tests/prop/X_prop.c    against a model, seeded
+#   tests/fault/X_fault.c  the Nth allocation fails        tests/fuzz/X_fuzz.c    libFuzzer target + corpus/X
+#   tests/integ/X.sh       whole programs, real servers    tests/threads/X_threads.c   for TSan
+# Each is one ctest entry with its folder as label.
+enable_testing()
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+list(REMOVE_ITEM support_sources
+    ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.c ${PROJECT_SOURCE_DIR}/tests/support/alloc_fault.c)
+add_library(dsql_test_support STATIC ${support_sources})
+target_include_directories(dsql_test_support PUBLIC tests)
+target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_static PkgConfig::cmocka)
+
+function(dsql_add_test label source)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source} $<TARGET_OBJECTS:dsql_cli> ${ARGN})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE dsql_test_support)
+    add_test(NAME ${label}.${name} COMMAND ${name})
+    set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT 120)
+endfunction()
+
+foreach(label unit prop threads)
+    file(GLOB sources CONFIGURE_DEPENDS tests/${label}/*.c)
+    foreach(source IN LISTS sources)
+        dsql_add_test(${label} ${source})
+    endforeach()
+endforeach()
+
+# Fault tests count and fail allocations by wrapping the allocator at link time, so the product needs
+# no hook for it.
+file(GLOB sources CONFIGURE_DEPENDS tests/fault/*.c)
+foreach(source IN LISTS sources)
+    dsql_add_test(fault ${source} tests/support/alloc_fault.c)
+    get_filename_component(name ${source} NAME_WE)
+    foreach(function malloc calloc realloc reallocarray aligned_alloc strdup free)
+        target_link_options(${name} PRIVATE -Wl,--wrap=${function})
+    endforeach()
+endforeach()
+
+# Fuzz targets: with DSQL_FUZZ they are libFuzzer programs; otherwise each replays its corpus as a test.
+file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
+foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" target ${name})
+    if(DSQL_FUZZ)
+        add_executable(${name} ${source} $<TARGET_OBJECTS:dsql_cli>)
+        set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+        target_link_libraries(${name} PRIVATE dsql_test_support)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    else()
+        dsql_add_test(fuzz ${source} tests/support/fuzz_main.c)
+        set_property(TEST fuzz.${name} APPEND PROPERTY ENVIRONMENT
+            "CORPUS=${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}")
+    endif()
+endforeach()
+
+# Whole programs. They get the source tree, the build tree and a scratch folder of their own.
+file(GLOB sources CONFIGURE_DEPENDS tests/integ/*.sh)
+foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_test(NAME integ.${name} COMMAND bash ${source})
+    set_tests_properties(integ.${name} PROPERTIES LABELS integ TIMEOUT 300
+        ENVIRONMENT "SOURCE_DIR=${PROJECT_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER};CXX=${CMAKE_CXX_COMPILER}")
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS bench/*_bench.c)
+foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+    target_link_libraries(${name} PRIVATE dsql_flags dsql_static)
+endforeach()

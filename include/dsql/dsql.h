@@ -1,0 +1,10 @@
+/* Everything libdsql offers, in one include. Each header also compiles alone, in C and in C++. */
+#ifndef DSQL_DSQL_H
+#define DSQL_DSQL_H
+
+#include "dsql/err.h"
+#include "dsql/log.h"
+#include "dsql/metrics.h"
+#include "dsql/version.h"
+
+#endif

@@ -1,0 +1,111 @@
+#include "base/hist.h"
+
+enum { SUB = 1 << DSQL_HIST_SUB_BITS };
+
+static uint64_t load(const _Atomic uint64_t *cell)
+{
+    return atomic_load_explicit(cell, memory_order_relaxed);
+}
+
+size_t dsql_hist_bucket(uint64_t value)
+{
+    if (value > DSQL_HIST_MAX)
+        value = DSQL_HIST_MAX;
+    if (value < SUB)
+        return (size_t)value;
+    /* The leading bit names the power of two, the SUB_BITS after it the part. */
+    unsigned shift = 63u - (unsigned)__builtin_clzll(value) - DSQL_HIST_SUB_BITS;
+    return ((size_t)shift << DSQL_HIST_SUB_BITS) + (size_t)(value >> shift);
+}
+
+uint64_t dsql_hist_bucket_low(size_t bucket)
+{
+    assert(bucket < DSQL_HIST_BUCKETS);
+    if (bucket < (size_t)2 * SUB)
+        return bucket;
+    unsigned shift = (unsigned)(bucket >> DSQL_HIST_SUB_BITS) - 1;
+    return (uint64_t)(SUB + (bucket & (SUB - 1))) << shift;
+}
+
+uint64_t dsql_hist_bucket_high(size_t bucket)
+{
+    return bucket + 1 < DSQL_HIST_BUCKETS ? dsql_hist_bucket_low(bucket + 1) - 1 : DSQL_HIST_MAX;
+}
+
+void dsql_hist_record(struct dsql_hist *hist, uint64_t value)
+{
+    /* The counters carry no message between threads, so relaxed order is enough. */
+    atomic_fetch_add_explicit(&hist->counts[dsql_hist_bucket(value)], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hist->sum, value, memory_order_relaxed);
+    uint64_t max = load(&hist->max);
+    while (value > max && !atomic_compare_exchange_weak_explicit(
+                              &hist->max, &max, value, memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+uint64_t dsql_hist_count(const struct dsql_hist *hist)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++)
+        count += load(&hist->counts[i]);
+    return count;
+}
+
+uint64_t dsql_hist_sum(const struct dsql_hist *hist)
+{
+    return load(&hist->sum);
+}
+
+uint64_t dsql_hist_max(const struct dsql_hist *hist)
+{
+    return load(&hist->max);
+}
+
+uint64_t dsql_hist_quantile(const struct dsql_hist *hist, double q)
+{
+    uint64_t count = dsql_hist_count(hist), max = dsql_hist_max(hist);
+    if (count == 0)
+        return 0;
+    if (q >= 1)
+        return max;
+    /* The rank of the wanted value, counted from 1: the smallest that q of all do not exceed. */
+    double exact = q * (double)count * (1 - 1e-12); /* 0.07 * 100 is a little more than 7 */
+    uint64_t rank = (uint64_t)exact;
+    if ((double)rank < exact)
+        rank++;
+    if (rank < 1)
+        rank = 1;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++) {
+        seen += load(&hist->counts[i]);
+        if (seen >= rank) {
+            uint64_t low = dsql_hist_bucket_low(i), high = dsql_hist_bucket_high(i);
+            uint64_t middle = low + (high - low) / 2;
+            return middle < max ? middle : max;
+        }
+    }
+    return max; /* others recorded while we read */
+}
+
+uint64_t dsql_hist_count_upto(const struct dsql_hist *hist, uint64_t value)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < DSQL_HIST_BUCKETS && dsql_hist_bucket_high(i) <= value; i++)
+        count += load(&hist->counts[i]);
+    return count;
+}
+
+void dsql_hist_merge(struct dsql_hist *into, const struct dsql_hist *from)
+{
+    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++) {
+        uint64_t count = load(&from->counts[i]);
+        if (count > 0)
+            atomic_fetch_add_explicit(&into->counts[i], count, memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&into->sum, load(&from->sum), memory_order_relaxed);
+    uint64_t theirs = load(&from->max), ours = load(&into->max);
+    while (theirs > ours &&
+           !atomic_compare_exchange_weak_explicit(&into->max, &ours, theirs, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        continue;
+}

@@ -1,0 +1,28 @@
+#include "cli/commands.h"
+#include "cli/manual.h"
+
+static int run(const struct dsql_args *args)
+{
+    if (!dsql_span_eq(dsql_span_of(args->operands[0]), DSQL_SPAN("bash"))) {
+        fprintf(stderr, "dsql: no completion for '%.64s'; there is one for bash\n",
+                args->operands[0]);
+        return DSQL_EXIT_USAGE;
+    }
+    dsql_manual_bash(stdout);
+    return DSQL_EXIT_OK;
+}
+
+const struct dsql_command dsql_cmd_completion = {
+    .name = "completion",
+    .operands = "bash",
+    .summary = "print the shell completion script",
+    .text = "Prints a script that completes commands and options. Load it in a shell with\n"
+            "\n"
+            "    source <(dsql completion bash)\n"
+            "\n"
+            "'make install' puts it where bash finds it by itself.",
+    .operands_min = 1,
+    .operands_max = 1,
+    .operand_words = "bash",
+    .run = run,
+};

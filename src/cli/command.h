@@ -1,0 +1,72 @@
+/*
+ * cli: the one binary. One file per subcommand; this header is the shape of the table that the
+ * option parser, `--help`, the man pages and shell completion all read.
+ */
+#ifndef DSQL_CLI_COMMAND_H
+#define DSQL_CLI_COMMAND_H
+
+#include <stdio.h>
+
+#include "base/span.h"
+
+/* What the process ends with. */
+enum { DSQL_EXIT_OK = 0, DSQL_EXIT_FAILED = 1, DSQL_EXIT_USAGE = 2 };
+
+enum { DSQL_OPTIONS_MAX = 32, DSQL_ARGS_MAX = 16 };
+
+struct dsql_option {
+    const char *name;  /* without the dashes */
+    char letter;       /* the short form, or 0 */
+    const char *value; /* the placeholder of its value; NULL for a switch */
+    const char *doc;
+};
+
+struct dsql_args;
+
+struct dsql_command {
+    const char *name;     /* "config"; a command of two words stands as "local exec" */
+    const char *operands; /* as shown in the synopsis, "" if none */
+    const char *summary;  /* one line */
+    const char *text;     /* paragraphs for --help and the man page, separated by blank lines */
+    size_t operands_min, operands_max;
+    const char *operand_words; /* what completion offers for an operand, separated by blanks */
+    const struct dsql_option *options;
+    size_t option_count;
+    /* Prints what `dsql help NAME` and the man page show below the options; may be NULL. */
+    void (*reference)(FILE *out);
+    int (*run)(const struct dsql_args *args);
+};
+
+/* The parsed command line. Everything points into argv. */
+struct dsql_args {
+    const struct dsql_command *command;
+    const char *values[DSQL_OPTIONS_MAX]; /* by place in the command's table; NULL if not given */
+    const char *operands[DSQL_ARGS_MAX];
+    size_t operand_count;
+};
+
+extern const struct dsql_command *const dsql_commands[];
+extern const size_t dsql_command_count;
+
+/*
+ * The command the words argv[0..argc) begin with, and how many words its name has. NULL if none;
+ * then *err says so and names the nearest.
+ */
+const struct dsql_command *dsql_command_find(int argc, const char *const *argv, int *words,
+                                             struct dsql_err *err);
+
+/* Reads the words after the command's name. On failure *err is the one line to show. */
+DSQL_MUST_USE enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc,
+                                           const char *const *argv, struct dsql_args *args,
+                                           struct dsql_err *err);
+
+/* The value given for an option ("" for a switch), or NULL. The option is in the command's table.
+ */
+const char *dsql_args_get(const struct dsql_args *args, const char *name);
+
+static inline bool dsql_args_has(const struct dsql_args *args, const char *name)
+{
+    return dsql_args_get(args, name) != NULL;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* The commands, one per file cmd_*.c. */
+#ifndef DSQL_CLI_COMMANDS_H
+#define DSQL_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct dsql_command dsql_cmd_completion;
+extern const struct dsql_command dsql_cmd_config;
+extern const struct dsql_command dsql_cmd_help;
+extern const struct dsql_command dsql_cmd_version;
+
+#endif

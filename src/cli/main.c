@@ -1,0 +1,58 @@
+/* Finds the command, reads its options, runs it. */
+#include <errno.h>
+
+#include "cli/command.h"
+#include "cli/manual.h"
+
+static bool is_word(const char *word, const char *a, const char *b)
+{
+    return dsql_span_eq(dsql_span_of(word), dsql_span_of(a)) ||
+           dsql_span_eq(dsql_span_of(word), dsql_span_of(b));
+}
+
+static bool wants_help(int argc, const char *const *argv)
+{
+    for (int i = 0; i < argc && !is_word(argv[i], "--", "--"); i++)
+        if (is_word(argv[i], "--help", "-h"))
+            return true;
+    return false;
+}
+
+static int dispatch(int argc, const char *const *argv)
+{
+    struct dsql_err err;
+    struct dsql_args args;
+    int words = 0;
+    const struct dsql_command *command = dsql_command_find(argc, argv, &words, &err);
+    if (command && wants_help(argc - words, argv + words)) {
+        dsql_manual_command(stdout, command);
+        return DSQL_EXIT_OK;
+    }
+    if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err)) {
+        fprintf(stderr, "dsql: %s\n", err.message);
+        return DSQL_EXIT_USAGE;
+    }
+    return command->run(&args);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const help[] = {"help"}, *const version[] = {"version"};
+    int status;
+    if (argc < 2) {
+        dsql_manual_overview(stderr);
+        status = DSQL_EXIT_USAGE;
+    } else if (is_word(argv[1], "--help", "-h")) {
+        status = dispatch(1, help);
+    } else if (is_word(argv[1], "--version", "-V")) {
+        status = dispatch(1, version);
+    } else {
+        status = dispatch(argc - 1, (const char *const *)argv + 1);
+    }
+    /* A full disk must not look like success. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "dsql: can't write the output: %s\n", strerror(errno));
+        return DSQL_EXIT_FAILED;
+    }
+    return status;
+}

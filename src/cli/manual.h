@@ -1,0 +1,23 @@
+/* What the table of commands looks like to people: help texts, man pages, completion. */
+#ifndef DSQL_CLI_MANUAL_H
+#define DSQL_CLI_MANUAL_H
+
+#include "cli/command.h"
+
+/* The list of commands. */
+void dsql_manual_overview(FILE *out);
+
+/* `dsql NAME --help`. */
+void dsql_manual_command(FILE *out, const struct dsql_command *command);
+
+/* Writes dsql.1 and dsql-NAME.1 into a folder that exists. */
+DSQL_MUST_USE enum dsql_rc dsql_manual_write_pages(const char *folder, struct dsql_err *err);
+
+/* The completion script for bash. */
+void dsql_manual_bash(FILE *out);
+
+/* Prints text indented and filled to 80 columns; blank lines and lines that start with a blank
+ * stay. */
+void dsql_manual_fill(FILE *out, int indent, const char *text);
+
+#endif

@@ -1,0 +1,21 @@
+#!/bin/bash
+# The include arrows hold, and the check finds a wrong one.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+"$SOURCE_DIR/scripts/arrows" || fail "a wrong include"
+
+wrong() { # wrong FILE INCLUDE MESSAGE
+    rm -rf "$scratch/tree"
+    mkdir -p "$scratch/tree/$(dirname "$1")"
+    printf '#include "dsql/err.h"\n  # include  "%s"\n' "$2" >"$scratch/tree/$1"
+    status=0
+    said=$("$SOURCE_DIR/scripts/arrows" "$scratch/tree") || status=$?
+    [ $status != 0 ] || fail "$1 may include $2"
+    contains "$said" "$1:2: $3"
+}
+wrong src/base/x.c config/config.h 'base may not see config'
+wrong src/core/x.h metrics/metrics.h 'core may not see metrics'
+wrong src/config/x.c metrics/metrics.h 'config may not see metrics'
+wrong src/sim/x.c pool/pool.h 'sim may not see pool'
+wrong src/pool/x.c cli/command.h 'pool may not see cli'
+wrong src/misc/x.c base/defs.h 'the folder src/misc has no tier'
