@@ -11,6 +11,7 @@ list(REMOVE_ITEM support_sources
     ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.c ${PROJECT_SOURCE_DIR}/tests/support/alloc_fault.c)
 add_library(dsql_test_support STATIC ${support_sources})
 target_include_directories(dsql_test_support PUBLIC tests)
+target_compile_definitions(dsql_test_support PUBLIC DSQL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_static PkgConfig::cmocka)
 
 function(dsql_add_test label source)

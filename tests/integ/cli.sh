@@ -5,7 +5,7 @@
 
 expect 0 "$dsql" help
 overview=$out
-for command in config help version completion; do
+for command in config help token version completion; do
     contains "$overview" "  $command"
     expect 0 "$dsql" "$command" --help
     contains "$out" "Usage: dsql $command"
@@ -37,7 +37,7 @@ expect 1 "$dsql" help --man-pages="$scratch/nowhere"
 contains "$err" "can't write $scratch/nowhere/dsql.1"
 
 # No line of help is wider than a terminal.
-for topic in '' config help metrics events version completion; do
+for topic in '' config help token metrics events version completion; do
     # shellcheck disable=SC2086 # none or one word
     expect 0 "$dsql" help $topic
     wide=$(awk 'length > 100' "$scratch/out")

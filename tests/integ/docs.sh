@@ -13,11 +13,11 @@ diff "$scratch/out" "$SOURCE_DIR/docs/events.md" || fail "docs/events.md: run 'm
 
 mkdir "$scratch/man"
 expect 0 "$dsql" help --man-pages="$scratch/man"
-for page in dsql dsql-config dsql-help dsql-version dsql-completion; do
+for page in dsql dsql-config dsql-help dsql-token dsql-version dsql-completion; do
     [ -s "$scratch/man/$page.1" ] || fail "no page $page"
     mandoc -T lint -W error "$scratch/man/$page.1" || fail "$page.1 is no clean man page"
 done
-contains "$(mandoc "$scratch/man/dsql-config.1" | col -b)" 'DSQL_RESERVOIR_GUARD_WINDOW'
+grep -q DSQL_RESERVOIR_GUARD_WINDOW "$scratch/man/dsql-config.1" || fail "the settings are not in dsql-config.1"
 
 # Every link of README and docs leads somewhere.
 cd "$SOURCE_DIR"

@@ -35,7 +35,7 @@ int main(void)
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/app.c" \
-    -o "$scratch/app" "$BUILD_DIR/libdsql.a" -lpthread
+    -o "$scratch/app" "$BUILD_DIR/libdsql.a" -lcrypto -lpthread
 "$scratch/app" >"$scratch/metrics"
 [ "$(grep -c '^# TYPE' "$scratch/metrics")" -ge 26 ] || fail "too few metrics"
 
