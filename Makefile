@@ -1,6 +1,7 @@
 # The thin front of the CMake build. `make help` lists what there is.
 
 PREFIX       ?= /usr/local
+DESTDIR      ?=
 FUZZ_SECONDS ?= 60
 BUILD        := build
 CMAKE        := cmake -G Ninja
@@ -8,9 +9,9 @@ JOBS         := $(shell nproc)
 CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak bench lint asan tsan fuzz install clean help bootstrap docs
+.PHONY: all run test soak bench lint asan tsan fuzz install clean help bootstrap bootstrap-test docs
 
-all: bootstrap ## build build/dsql, build/libdsql.so and build/libdsql.a
+all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
 	@cmake --build $(BUILD)
 
@@ -21,32 +22,35 @@ run: all ## show what exists: the commands and the settings in effect
 	@echo
 	@$(BUILD)/dsql config
 
-test: all ## build and run all tests
+test: bootstrap-test all ## build and run all tests
 	@$(CTEST) --test-dir $(BUILD)
 
-soak: fuzz tsan ## the long checks: fuzzing, thread stress (minutes)
+# Properties run with fifty times their cases, programs with threads twenty times over.
+soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
+	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
+	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
 
 bench: all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done
 
-lint: bootstrap ## both compilers, formatting, static analysis, include arrows
+lint: bootstrap-test ## formatting, clang, clang-tidy, cppcheck, headers, include arrows, shellcheck
 	@scripts/lint
 
-asan: bootstrap ## all fast tests under AddressSanitizer and UBSan
+asan: bootstrap-test ## all fast tests under AddressSanitizer and UBSan
 	@$(CMAKE) -S . -B $(BUILD)/asan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
-	    -DCMAKE_CXX_COMPILER=clang++ -DDSQL_SANITIZE=address,undefined
+	    -DDSQL_SANITIZE=address,undefined
 	@cmake --build $(BUILD)/asan
 	@$(CTEST) --test-dir $(BUILD)/asan -LE integ
 
-tsan: bootstrap ## the tests with threads under ThreadSanitizer
+tsan: bootstrap-test ## the tests with threads under ThreadSanitizer
 	@$(CMAKE) -S . -B $(BUILD)/tsan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
-	    -DCMAKE_CXX_COMPILER=clang++ -DDSQL_SANITIZE=thread
+	    -DDSQL_SANITIZE=thread
 	@cmake --build $(BUILD)/tsan
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads
 
-fuzz: bootstrap ## fuzz each parser for FUZZ_SECONDS (60)
+fuzz: bootstrap-test ## fuzz each parser for FUZZ_SECONDS (60)
 	@$(CMAKE) -S . -B $(BUILD)/fuzz --log-level=WARNING -DCMAKE_C_COMPILER=clang \
-	    -DCMAKE_CXX_COMPILER=clang++ -DDSQL_FUZZ=ON -DDSQL_SANITIZE=address,undefined
+	    -DDSQL_FUZZ=ON -DDSQL_SANITIZE=address,undefined
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
@@ -56,9 +60,9 @@ docs: all ## print the reference pages in docs/ anew from the tables
 	@$(BUILD)/dsql help events --markdown > docs/events.md
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
-	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	@cmake --build $(BUILD)
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 clean: ## remove what was built
 	@rm -rf $(BUILD)
@@ -68,3 +72,6 @@ help: ## this list
 
 bootstrap:
 	@scripts/bootstrap
+
+bootstrap-test:
+	@scripts/bootstrap test

@@ -54,6 +54,12 @@ static void do_hist(uint64_t i)
     dsql_hist_record(&hist, 50 + (i & 1023));
 }
 
+static void do_exact_clock(uint64_t i)
+{
+    (void)i;
+    plain = (uint64_t)dsql_clock_mono(&dsql_clock_system).ns;
+}
+
 static void do_coarse_clock(uint64_t i)
 {
     (void)i;
@@ -68,7 +74,7 @@ static const struct row {
     {"plain increment (floor)", do_plain, true},    {"one shared atomic", do_shared, false},
     {"mutex around an increment", do_mutex, false}, {"counter", do_counter, false},
     {"counter, hot", do_hot_counter, false},        {"histogram record", do_hist, false},
-    {"coarse clock", do_coarse_clock, true},
+    {"coarse clock", do_coarse_clock, true},        {"exact clock", do_exact_clock, true},
 };
 enum { ROWS = DSQL_COUNT_OF(rows) };
 

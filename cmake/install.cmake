@@ -15,6 +15,10 @@ add_custom_command(
     VERBATIM)
 add_custom_target(dsql_manual ALL DEPENDS ${man_dir}/stamp ${completion_dir}/dsql)
 
+# The .pc file finds its prefix from its own place, so that a tree may be installed or moved anywhere.
+set(pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH pc_to_prefix "${pc_dir}" "${CMAKE_INSTALL_PREFIX}")
+file(RELATIVE_PATH pc_to_include "${pc_dir}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 configure_file(cmake/libdsql.pc.in ${CMAKE_BINARY_DIR}/libdsql.pc @ONLY)
 configure_package_config_file(cmake/dsql-config.cmake.in ${CMAKE_BINARY_DIR}/dsql-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
@@ -31,3 +35,6 @@ install(FILES ${CMAKE_BINARY_DIR}/libdsql.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 install(DIRECTORY include/dsql DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 install(FILES ${completion_dir}/dsql DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+# Last: what the loader needs to know.
+install(CODE "set(loader_libdir \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")")
+install(SCRIPT cmake/loader.cmake)

@@ -27,6 +27,8 @@ enum dsql_class {
     DSQL_CLASS_PERMANENT, /* anything else; do not retry */
 };
 
+/* Programs store and compare the numbers: a new code goes to the end, none is removed, none changes
+ * its place or its class. */
 /* clang-format off */
 /*    code              class      what it means */
 #define DSQL_RC_TABLE(X)                                                                           \
@@ -84,12 +86,12 @@ DSQL_API const char *dsql_class_name(enum dsql_class cls);
 /*
  * Fills *err (which may be NULL) and returns rc, so that a failing function can end with
  * `return dsql_err_set(err, DSQL_INVALID, "...", ...)`. Clears sqlstate and hint; a message that
- * does not fit is cut.
+ * does not fit is cut. The arguments may be strings of *err itself.
  */
 DSQL_API enum dsql_rc dsql_err_set(struct dsql_err *err, enum dsql_rc rc, const char *fmt, ...)
     DSQL_PRINTF(3, 4);
 
-/* Adds what to do next. err may be NULL. */
+/* Adds what to do next. err may be NULL; the arguments may be strings of *err itself. */
 DSQL_API void dsql_err_hint(struct dsql_err *err, const char *fmt, ...) DSQL_PRINTF(2, 3);
 
 #ifdef __cplusplus

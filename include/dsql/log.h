@@ -3,8 +3,13 @@
  *
  *     ts=2026-11-16T09:00:00.123Z level=warn event=config.adjusted setting=... detail="..."
  *
- * Lines go to standard error at level info until a program says otherwise. Tokens and secrets never
- * appear in them.
+ * Lines go to standard error at level info until a program says otherwise. A standard error that
+ * nobody reads any more loses the lines and does the program no harm.
+ *
+ * The library's own keys, passwords and tokens are of a type that a line does not accept. In
+ * strings that come from elsewhere, AWS signatures and session tokens are replaced by *** where
+ * they follow their names: Signature=..., X-Amz-Signature=..., X-Amz-Security-Token=... or :...,
+ * and the same percent-encoded.
  */
 #ifndef DSQL_LOG_H
 #define DSQL_LOG_H

@@ -1,5 +1,13 @@
 /*
  * The metrics of a process, as Prometheus text. `dsql help metrics` lists them all.
+ *
+ * The label `operation` takes the name of an operation with everything that is no letter, digit or
+ * underscore turned into an underscore, and at most 63 characters of it: names that are then equal
+ * share one series. An operation without a name, and whatever comes after the first 511 names, is
+ * counted as `other`.
+ *
+ * A process may fork() only while no other thread is in a call that names an operation: the child
+ * would inherit a lock that nobody releases. A child counts on from what it inherited.
  */
 #ifndef DSQL_METRICS_H
 #define DSQL_METRICS_H
@@ -16,8 +24,9 @@ extern "C" {
 struct dsql_metrics;
 
 /*
- * A registry whose series all carry the label service="<service>" (copied; at most 63 bytes count).
- * The caller destroys it. DSQL_NO_MEMORY is the only failure.
+ * A registry whose series all carry the label service="<service>" (copied; as many whole characters
+ * as fit into 63 bytes; what is not UTF-8 becomes U+FFFD). The caller destroys it. Fails with
+ * DSQL_INVALID if service is NULL, and with DSQL_NO_MEMORY.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_metrics_new(const char *service,
                                                      struct dsql_metrics **metrics);

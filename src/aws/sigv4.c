@@ -301,7 +301,7 @@ static bool derive_key(const struct signing *signing, unsigned char key[HASH_LEN
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, first, sizeof(first));
     dsql_strbuf_add_str(&sb, "AWS4");
-    dsql_strbuf_add(&sb, dsql_secret_reveal(signer->keys.secret_access_key));
+    dsql_strbuf_add(&sb, dsql_revealed_span(dsql_secret_reveal(signer->keys.secret_access_key)));
     bool ok =
         hmac(dsql_strbuf_span(&sb), (struct dsql_span){signing->date, DSQL_AMZ_DAY_LEN}, key) &&
         hmac(hash_span(key), signer->region, key) && hmac(hash_span(key), signer->service, key) &&
@@ -350,7 +350,8 @@ static enum dsql_rc add_own_headers(struct signing *signing, struct dsql_sigv4_a
     size_t signed_count = added->count;
     if (has_session_token(signer)) {
         added->headers[added->count++] = (struct dsql_sigv4_header){
-            DSQL_SPAN("x-amz-security-token"), dsql_secret_reveal(signer->keys.session_token)};
+            DSQL_SPAN("x-amz-security-token"),
+            dsql_revealed_span(dsql_secret_reveal(signer->keys.session_token))};
         signed_count += signer->late_session_token ? 0 : 1;
     }
     enum dsql_rc rc = DSQL_OK;
@@ -418,7 +419,8 @@ static void add_own_params(struct dsql_strbuf *sb, const struct signing *signing
     dsql_strbuf_addf(sb, "&X-Amz-Date=%s&X-Amz-Expires=%lld", signing->date, (long long)expires_s);
     if (has_session_token(signer)) {
         dsql_strbuf_add_str(sb, "&" PARAM_SESSION_TOKEN "=");
-        dsql_uri_add_encoded(sb, dsql_secret_reveal(signer->keys.session_token));
+        dsql_uri_add_encoded(sb,
+                             dsql_revealed_span(dsql_secret_reveal(signer->keys.session_token)));
     }
     dsql_strbuf_add_str(sb, "&X-Amz-SignedHeaders=");
     add_header_names(sb, signing, "%3B");

@@ -287,7 +287,8 @@ static enum dsql_rc check_key(struct check *check)
 
     const struct dsql_secret *expected = check->key.session_token;
     struct dsql_span received = claim->fields[SESSION_TOKEN];
-    if (!dsql_span_eq_secretly(received, expected ? dsql_secret_reveal(expected) : DSQL_SPAN("")))
+    if (!dsql_span_eq_secretly(received, expected ? dsql_revealed_span(dsql_secret_reveal(expected))
+                                                  : DSQL_SPAN("")))
         return refuse(check, DSQL_TOKEN_SESSION_TOKEN, "%s", invalid);
     return DSQL_OK;
 }

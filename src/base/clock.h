@@ -9,8 +9,8 @@
 
 struct dsql_clock {
     struct dsql_mono (*mono)(const struct dsql_clock *self);
-    /* For hot paths: a few nanoseconds instead of twenty, behind the exact one by at most a timer
-     * tick (4 ms on common kernels), never ahead of it. */
+    /* For hot paths: cheaper than the exact one (`make bench` shows both), behind it by at most a
+     * timer tick (4 ms on common kernels), never ahead of it. */
     struct dsql_mono (*mono_coarse)(const struct dsql_clock *self);
     struct dsql_wall (*wall)(const struct dsql_clock *self);
 };

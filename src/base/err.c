@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/defs.h"
 #include "dsql/version.h"
@@ -73,13 +74,16 @@ const char *dsql_class_name(enum dsql_class cls)
 enum dsql_rc dsql_err_set(struct dsql_err *err, enum dsql_rc rc, const char *fmt, ...)
 {
     if (err) {
+        /* Beside the error first: its own strings may be among the arguments. */
+        char message[sizeof(err->message)] = "";
         va_list args;
+        va_start(args, fmt);
+        (void)vsnprintf(message, sizeof(message), fmt, args);
+        va_end(args);
+        memcpy(err->message, message, sizeof(message));
         err->rc = rc;
         err->sqlstate[0] = '\0';
         err->hint[0] = '\0';
-        va_start(args, fmt);
-        (void)vsnprintf(err->message, sizeof(err->message), fmt, args);
-        va_end(args);
     }
     return rc;
 }
@@ -87,9 +91,11 @@ enum dsql_rc dsql_err_set(struct dsql_err *err, enum dsql_rc rc, const char *fmt
 void dsql_err_hint(struct dsql_err *err, const char *fmt, ...)
 {
     if (err) {
+        char hint[sizeof(err->hint)] = "";
         va_list args;
         va_start(args, fmt);
-        (void)vsnprintf(err->hint, sizeof(err->hint), fmt, args);
+        (void)vsnprintf(hint, sizeof(hint), fmt, args);
         va_end(args);
+        memcpy(err->hint, hint, sizeof(hint));
     }
 }

@@ -43,7 +43,8 @@ void dsql_heap_remove(struct dsql_heap *heap, struct dsql_heap_node *node);
 /* node is in the heap and its order has changed. */
 void dsql_heap_update(struct dsql_heap *heap, struct dsql_heap_node *node);
 
-static inline bool dsql_heap_has(const struct dsql_heap_node *node)
+/* Whether node is in a heap. */
+static inline bool dsql_heap_node_is_in(const struct dsql_heap_node *node)
 {
     return node->at != 0;
 }

@@ -63,11 +63,10 @@ uint64_t dsql_hist_max(const struct dsql_hist *hist)
 
 uint64_t dsql_hist_quantile(const struct dsql_hist *hist, double q)
 {
-    uint64_t count = dsql_hist_count(hist), max = dsql_hist_max(hist);
+    assert(q >= 0 && q <= 1);
+    uint64_t count = dsql_hist_count(hist);
     if (count == 0)
         return 0;
-    if (q >= 1)
-        return max;
     /* The rank of the wanted value, counted from 1: the smallest that q of all do not exceed. */
     double exact = q * (double)count * (1 - 1e-12); /* 0.07 * 100 is a little more than 7 */
     uint64_t rank = (uint64_t)exact;
@@ -75,16 +74,17 @@ uint64_t dsql_hist_quantile(const struct dsql_hist *hist, double q)
         rank++;
     if (rank < 1)
         rank = 1;
-    uint64_t seen = 0;
-    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++) {
-        seen += load(&hist->counts[i]);
-        if (seen >= rank) {
-            uint64_t low = dsql_hist_bucket_low(i), high = dsql_hist_bucket_high(i);
-            uint64_t middle = low + (high - low) / 2;
-            return middle < max ? middle : max;
-        }
+    size_t i = 0;
+    uint64_t seen = load(&hist->counts[i]);
+    while (seen < rank) {
+        assert(i + 1 <
+               DSQL_HIST_BUCKETS); /* counts never fall: their sum is at least as large now */
+        seen += load(&hist->counts[++i]);
     }
-    return max; /* others recorded while we read */
+    uint64_t low = dsql_hist_bucket_low(i), high = dsql_hist_bucket_high(i);
+    uint64_t middle = low + (high - low) / 2, max = dsql_hist_max(hist);
+    uint64_t found = q < 1 && middle < max ? middle : max;
+    return found > low ? found : low; /* the maximum may lag behind the counts */
 }
 
 uint64_t dsql_hist_count_upto(const struct dsql_hist *hist, uint64_t value)

@@ -5,7 +5,10 @@
  * 73 minutes in nanoseconds) are counted in the last part; the exact maximum is kept beside.
  *
  * Memory is fixed (about 10 KiB). Recording takes no lock, allocates nothing and is safe from any
- * thread; reading meanwhile gives a state that lies between the start and the end of the read.
+ * thread. So is reading, but count, sum and maximum are then not one state: each holds every value
+ * whose recording ended before it was read, and of those being recorded meanwhile any part, so that
+ * the count may hold a value that the maximum does not know yet. A quantile is never below the part
+ * that it was found in.
  */
 #ifndef DSQL_BASE_HIST_H
 #define DSQL_BASE_HIST_H
@@ -37,7 +40,7 @@ uint64_t dsql_hist_sum(const struct dsql_hist *hist);
 uint64_t dsql_hist_max(const struct dsql_hist *hist);
 
 /* The value that the fraction q (0 to 1) of the recorded ones do not exceed; 0 when empty. q = 0.5,
- * 0.99, 0.9999 and so on; q = 1 gives the exact maximum. */
+ * 0.99, 0.9999 and so on; q = 1 gives the exact maximum. Any other q is a programmer's error. */
 uint64_t dsql_hist_quantile(const struct dsql_hist *hist, double q);
 
 /* How many recorded values are certainly at most `value`: those of the parts that end there or

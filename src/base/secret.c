@@ -37,5 +37,6 @@ bool dsql_span_eq_secretly(struct dsql_span a, struct dsql_span b)
 
 bool dsql_secret_eq(const struct dsql_secret *a, const struct dsql_secret *b)
 {
-    return dsql_span_eq_secretly(dsql_secret_reveal(a), dsql_secret_reveal(b));
+    return dsql_span_eq_secretly(dsql_revealed_span(dsql_secret_reveal(a)),
+                                 dsql_revealed_span(dsql_secret_reveal(b)));
 }

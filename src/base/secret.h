@@ -1,7 +1,12 @@
 /*
- * A secret: keys, session tokens, passwords. It is wiped when freed, compared without telling how
- * far two values agree, and has no form that a log line or a format string accepts. The only way to
- * the bytes is dsql_secret_reveal(), so that a search finds every place where one leaves its type.
+ * A secret: keys, session tokens, passwords. It is wiped when freed and compared without telling
+ * how far two values agree. The only way to the bytes is dsql_secret_reveal(), so that a search
+ * finds every place where one leaves its type.
+ *
+ * What compiles and what does not: neither a secret, nor a pointer to one, nor what
+ * dsql_secret_reveal() returns is taken by DSQL_F or by a function that takes a span. One has to
+ * write dsql_revealed_span(), or the member ptr, and from there on the bytes are text like any
+ * other.
  */
 #ifndef DSQL_BASE_SECRET_H
 #define DSQL_BASE_SECRET_H
@@ -26,10 +31,21 @@ static inline bool dsql_secret_is_empty(const struct dsql_secret *secret)
     return secret->len_ == 0;
 }
 
-/* The bytes, terminated too; they live until the secret changes. */
-static inline struct dsql_span dsql_secret_reveal(const struct dsql_secret *secret)
+/* The bytes of a secret, terminated too; they live until it changes. */
+struct dsql_revealed {
+    const char *ptr;
+    size_t len;
+};
+
+static inline struct dsql_revealed dsql_secret_reveal(const struct dsql_secret *secret)
 {
-    return (struct dsql_span){secret->len_ ? secret->bytes_ : "", secret->len_};
+    return (struct dsql_revealed){secret->len_ ? secret->bytes_ : "", secret->len_};
+}
+
+/* For what has to work on the bytes: signing, sending, comparing. Never for what is shown. */
+static inline struct dsql_span dsql_revealed_span(struct dsql_revealed revealed)
+{
+    return (struct dsql_span){revealed.ptr, revealed.len};
 }
 
 /* In time that depends on the lengths only. */

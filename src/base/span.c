@@ -88,22 +88,27 @@ bool dsql_span_to_f64(struct dsql_span s, double *out)
     bool negative = s.len > 0 && s.ptr[0] == '-';
     if (s.len > 0 && (s.ptr[0] == '-' || s.ptr[0] == '+'))
         s = dsql_span_from(s, 1);
+    /* Both numbers are exact in a double up to these limits, so their quotient is the double
+     * nearest to what was written. */
+    enum { DIGITS_MAX = 15, DECIMALS_MAX = 22 };
     double value = 0, scale = 1;
-    size_t digits = 0;
-    bool point = false;
+    size_t digits = 0, decimals = 0;
+    bool point = false, any = false;
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
         if (c == '.' && !point) {
             point = true;
-        } else if (is_digit(c) && digits < 15) { /* exact in a double up to there */
-            value = value * 10 + (c - '0');
-            scale = point ? scale * 10 : scale;
-            digits++;
-        } else {
-            return false;
+            continue;
         }
+        digits += digits > 0 || c != '0';
+        decimals += point;
+        if (!is_digit(c) || digits > DIGITS_MAX || decimals > DECIMALS_MAX)
+            return false;
+        value = value * 10 + (c - '0');
+        scale = point ? scale * 10 : scale;
+        any = true;
     }
-    if (digits == 0)
+    if (!any)
         return false;
     value /= scale;
     *out = negative ? -value : value;

@@ -28,7 +28,8 @@ static inline struct dsql_span dsql_span_of(const char *text)
 static inline struct dsql_span dsql_span_from(struct dsql_span s, size_t offset)
 {
     assert(offset <= s.len);
-    return (struct dsql_span){s.ptr + offset, s.len - offset};
+    /* An empty span may have no pointer, and adding even 0 to NULL is undefined. */
+    return (struct dsql_span){offset ? s.ptr + offset : s.ptr, s.len - offset};
 }
 
 static inline struct dsql_span dsql_span_first(struct dsql_span s, size_t len)
@@ -53,7 +54,9 @@ bool dsql_span_cut(struct dsql_span s, char separator, struct dsql_span *head,
  * not fit, and then *out is untouched. */
 bool dsql_span_to_i64(struct dsql_span s, int64_t *out);
 
-/* The whole span as a plain decimal fraction such as 0.25 (no exponent, no locale). */
+/* The whole span as a plain decimal fraction such as 0.25 (no exponent, no locale): at most 15
+ * digits, zeros in front not counted, and at most 22 of them after the point. False if it is
+ * anything else, and then *out is untouched. */
 bool dsql_span_to_f64(struct dsql_span s, double *out);
 
 /*

@@ -1,5 +1,7 @@
 #include "base/strbuf.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,6 +72,7 @@ static size_t room(struct dsql_strbuf *sb, size_t want)
         if (grown) {
             sb->ptr = grown;
             sb->cap = cap;
+            sb->ptr[sb->len] = '\0'; /* the first block comes as it is */
         }
     }
     if (sb->cap == 0)
@@ -120,19 +123,96 @@ void dsql_strbuf_add_i64(struct dsql_strbuf *sb, int64_t value)
     dsql_strbuf_add_u64(sb, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+enum {
+    F64_DIGITS_MAX = 17,  /* as many tell any two doubles apart */
+    F64_DIGITS_SAFE = 15, /* as many survive the way into a double and back */
+    F64_PLAIN_MAX = 22,   /* powers of ten up to here are written without an exponent */
+};
+
+/*
+ * The significant digits of a finite value > 0, without zeros at the end, so that it is
+ * 0.digits * 10^*point. Of what snprintf and strtod do, only the decimal point depends on the
+ * locale; it may be several bytes, and it is skipped.
+ */
+static size_t shortest_digits(double value, char digits[F64_DIGITS_MAX], int *point)
+{
+    size_t n = 0;
+    /* Of numbers below DBL_MIN fewer survive. */
+    for (int want = value < DBL_MIN ? 1 : F64_DIGITS_SAFE; want <= F64_DIGITS_MAX; want++) {
+        char text[48];
+        (void)snprintf(text, sizeof(text), "%.*e", want - 1, value);
+        const char *at = text;
+        for (n = 0; *at != 'e'; at++)
+            if (*at >= '0' && *at <= '9')
+                digits[n++] = *at;
+        int64_t exponent = 0;
+        bool read = dsql_span_to_i64(dsql_span_of(at + 1), &exponent);
+        assert(read && n == (size_t)want);
+        *point = (int)exponent + 1;
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    return n;
+}
+
+static void add_zeros(struct dsql_strbuf *sb, int n)
+{
+    for (; n > 0; n--)
+        dsql_strbuf_add_char(sb, '0');
+}
+
+void dsql_strbuf_add_f64(struct dsql_strbuf *sb, double value)
+{
+    if (isnan(value) || isinf(value)) {
+        dsql_strbuf_add_str(sb, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+        return;
+    }
+    if (value < 0)
+        dsql_strbuf_add_char(sb, '-');
+    if (value == 0) {
+        dsql_strbuf_add_char(sb, '0');
+        return;
+    }
+    char memory[F64_DIGITS_MAX];
+    int point;
+    size_t n = shortest_digits(value < 0 ? -value : value, memory, &point);
+    struct dsql_span digits = {memory, n};
+    int exponent = 0;
+    if (point <= -F64_PLAIN_MAX || point > F64_PLAIN_MAX) {
+        exponent = point - 1;
+        point = 1;
+    }
+    size_t whole = point < 0 ? 0 : (size_t)point < n ? (size_t)point : n;
+    if (whole == 0)
+        dsql_strbuf_add_char(sb, '0');
+    dsql_strbuf_add(sb, dsql_span_first(digits, whole));
+    add_zeros(sb, point - (int)n);
+    if (whole < n) {
+        dsql_strbuf_add_char(sb, '.');
+        add_zeros(sb, -point);
+        dsql_strbuf_add(sb, dsql_span_from(digits, whole));
+    }
+    if (exponent != 0) {
+        dsql_strbuf_add_char(sb, 'e');
+        dsql_strbuf_add_i64(sb, exponent);
+    }
+}
+
 void dsql_strbuf_vaddf(struct dsql_strbuf *sb, const char *fmt, va_list args)
 {
+    if (sb->cut)
+        return;
     va_list again;
     va_copy(again, args);
     int want = vsnprintf(NULL, 0, fmt, args);
-    if (want > 0 && !sb->cut) {
-        size_t fits = room(sb, (size_t)want);
-        if (sb->cap > 0) {
-            (void)vsnprintf(sb->ptr + sb->len, fits + 1, fmt, again);
-            sb->len += fits;
-        }
-        sb->cut = fits < (size_t)want;
+    size_t fits = want > 0 ? room(sb, (size_t)want) : 0;
+    if (fits > 0) {
+        (void)vsnprintf(sb->ptr + sb->len, fits + 1, fmt, again);
+        sb->len += fits;
     }
+    sb->cut = want < 0 || fits < (size_t)want;
     va_end(again);
 }
 

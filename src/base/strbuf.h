@@ -1,6 +1,7 @@
 /*
  * Bounded string building. A strbuf never writes past its limit: what does not fit is cut and
- * remembered, so that one check at the end is enough. It is terminated at all times.
+ * remembered, so that one check at the end is enough. After a cut nothing more is added: a hole in
+ * the text would be worse than its end. It is terminated at all times.
  *
  * Two kinds share one set of functions: over the caller's memory (never allocates), or on the heap,
  * growing up to a limit.
@@ -39,6 +40,16 @@ void dsql_strbuf_add_str(struct dsql_strbuf *sb, const char *text);
 void dsql_strbuf_add_char(struct dsql_strbuf *sb, char c);
 void dsql_strbuf_add_u64(struct dsql_strbuf *sb, uint64_t value);
 void dsql_strbuf_add_i64(struct dsql_strbuf *sb, int64_t value);
+
+/*
+ * The shortest decimal that reads back as the same double: 0.25, 100, -0.00001. The same in every
+ * locale of the host program, which printf's conversions are not: do not print a double with addf.
+ * Below 1e-22 and from 1e22 on it has an exponent; what is no number is NaN, +Inf or -Inf, as
+ * Prometheus writes it. Whatever dsql_span_to_f64() reads comes out in a form that it reads again.
+ */
+void dsql_strbuf_add_f64(struct dsql_strbuf *sb, double value);
+
+/* A format that can't be carried out (%lc of what is no character) counts as cut. */
 void dsql_strbuf_addf(struct dsql_strbuf *sb, const char *fmt, ...) DSQL_PRINTF(2, 3);
 void dsql_strbuf_vaddf(struct dsql_strbuf *sb, const char *fmt, va_list args) DSQL_PRINTF(2, 0);
 

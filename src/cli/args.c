@@ -1,63 +1,77 @@
 #include "cli/command.h"
 
-const struct dsql_command *dsql_command_find(int argc, const char *const *argv, int *words,
-                                             struct dsql_err *err)
+#include "base/shown.h"
+
+/* How many words the command's name has if the command line begins with them; else 0. */
+static int count_words(const struct dsql_command *command, int argc, const char *const *argv)
+{
+    struct dsql_span rest = dsql_span_of(command->name), word;
+    int n = 0;
+    bool more = true;
+    while (more) {
+        more = dsql_span_cut(rest, ' ', &word, &rest);
+        if (n == argc || !dsql_span_eq(word, dsql_span_of(argv[n])))
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+void dsql_nearest_see(struct dsql_nearest *nearest, const char *name)
+{
+    size_t distance = dsql_span_distance(nearest->typed, dsql_span_of(name));
+    if (dsql_span_is_near(nearest->typed, distance) &&
+        (!nearest->name || distance < nearest->distance)) {
+        nearest->name = name;
+        nearest->distance = distance;
+    }
+}
+
+static void unknown_command(const struct dsql_command *const *commands, size_t count,
+                            const char *typed, struct dsql_err *err)
+{
+    struct dsql_nearest nearest = {.typed = dsql_span_of(typed)};
+    for (size_t i = 0; i < count; i++)
+        dsql_nearest_see(&nearest, commands[i]->name);
+    if (nearest.name)
+        (void)dsql_err_set(err, DSQL_INVALID, "'%s' is no command; did you mean 'dsql %s'?",
+                           dsql_shown_str(typed).text, nearest.name);
+    else
+        (void)dsql_err_set(err, DSQL_INVALID, "'%s' is no command; 'dsql help' lists them",
+                           dsql_shown_str(typed).text);
+}
+
+const struct dsql_command *dsql_command_find(const struct dsql_command *const *commands,
+                                             size_t count, int argc, const char *const *argv,
+                                             int *words, struct dsql_err *err)
 {
     const struct dsql_command *found = NULL;
     *words = 0;
-    for (size_t i = 0; i < dsql_command_count; i++) {
-        struct dsql_span rest = dsql_span_of(dsql_commands[i]->name), word;
-        int n = 0;
-        bool more = true, same = true;
-        while (more && same) {
-            more = dsql_span_cut(rest, ' ', &word, &rest);
-            same = n < argc && dsql_span_eq(word, dsql_span_of(argv[n++]));
-        }
-        if (same && n > *words) {
-            found = dsql_commands[i];
+    for (size_t i = 0; i < count; i++) {
+        int n = count_words(commands[i], argc, argv);
+        if (n > *words) {
+            found = commands[i];
             *words = n;
         }
     }
-    if (*words > 0)
-        return found;
-
-    struct dsql_span typed = dsql_span_of(argc > 0 ? argv[0] : "");
-    size_t best = SIZE_MAX;
-    const char *nearest = "help";
-    for (size_t i = 0; i < dsql_command_count; i++) {
-        size_t distance = dsql_span_distance(typed, dsql_span_of(dsql_commands[i]->name));
-        if (distance < best) {
-            best = distance;
-            nearest = dsql_commands[i]->name;
-        }
-    }
-    if (dsql_span_is_near(typed, best))
-        (void)dsql_err_set(err, DSQL_INVALID, "'%.64s' is no command; did you mean 'dsql %s'?",
-                           typed.ptr, nearest);
-    else
-        (void)dsql_err_set(err, DSQL_INVALID, "'%.64s' is no command; 'dsql help' lists them",
-                           typed.ptr);
-    return NULL;
+    if (*words == 0)
+        unknown_command(commands, count, argc > 0 ? argv[0] : "", err);
+    return found;
 }
 
 static enum dsql_rc unknown_option(const struct dsql_command *command, struct dsql_span typed,
                                    struct dsql_err *err)
 {
     /* --help is answered before the command's own options and stands in no table. */
-    const char *nearest = "help";
-    size_t best = dsql_span_distance(typed, dsql_span_of(nearest));
-    for (size_t i = 0; i < command->option_count; i++) {
-        size_t distance = dsql_span_distance(typed, dsql_span_of(command->options[i].name));
-        if (distance < best) {
-            best = distance;
-            nearest = command->options[i].name;
-        }
-    }
-    if (dsql_span_is_near(typed, best))
-        return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option --%.*s; did you mean --%s?",
-                            command->name, DSQL_SPAN_ARG(typed), nearest);
-    return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option --%.*s; see 'dsql help %s'",
-                        command->name, DSQL_SPAN_ARG(typed), command->name);
+    struct dsql_nearest nearest = {.typed = typed};
+    dsql_nearest_see(&nearest, "help");
+    for (size_t i = 0; i < command->option_count; i++)
+        dsql_nearest_see(&nearest, command->options[i].name);
+    if (nearest.name)
+        return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option --%s; did you mean --%s?",
+                            command->name, dsql_shown(typed).text, nearest.name);
+    return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option --%s; see 'dsql help %s'",
+                        command->name, dsql_shown(typed).text, command->name);
 }
 
 /* The place of an option in the table; DSQL_OPTIONS_MAX if it is not there. */
@@ -96,7 +110,7 @@ static enum dsql_rc take_option(struct dsql_args *args, int argc, const char *co
         return unknown_option(command, name, err);
     if (at == DSQL_OPTIONS_MAX)
         return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option %s; see 'dsql help %s'",
-                            command->name, argv[0], command->name);
+                            command->name, dsql_shown(word).text, command->name);
     const struct dsql_option *option = &command->options[at];
     if (has_value && !option->value)
         return dsql_err_set(err, DSQL_INVALID, "--%s takes no value", option->name);
@@ -119,7 +133,7 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
                              struct dsql_args *args, struct dsql_err *err)
 {
     assert(command->option_count <= DSQL_OPTIONS_MAX && command->operands_max <= DSQL_ARGS_MAX);
-    *args = (struct dsql_args){.command = command};
+    struct dsql_args taken = {.command = command};
     bool only_operands = false;
     for (int i = 0; i < argc;) {
         const char *word = argv[i];
@@ -130,22 +144,23 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
                 continue;
             }
             int used = 0;
-            enum dsql_rc rc = take_option(args, argc - i, argv + i, &used, err);
+            enum dsql_rc rc = take_option(&taken, argc - i, argv + i, &used, err);
             if (rc)
                 return rc;
             i += used;
-        } else if (args->operand_count == command->operands_max) {
+        } else if (taken.operand_count == command->operands_max) {
             return dsql_err_set(err, DSQL_INVALID,
-                                "'dsql %s' does not expect '%.64s'; see 'dsql help %s'",
-                                command->name, word, command->name);
+                                "'dsql %s' does not expect '%s'; see 'dsql help %s'", command->name,
+                                dsql_shown_str(word).text, command->name);
         } else {
-            args->operands[args->operand_count++] = word;
+            taken.operands[taken.operand_count++] = word;
             i++;
         }
     }
-    if (args->operand_count < command->operands_min)
+    if (taken.operand_count < command->operands_min)
         return dsql_err_set(err, DSQL_INVALID, "'dsql %s' needs %s; see 'dsql help %s'",
                             command->name, command->operands, command->name);
+    *args = taken;
     return DSQL_OK;
 }
 

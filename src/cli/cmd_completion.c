@@ -1,11 +1,12 @@
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/manual.h"
 
 static int run(const struct dsql_args *args)
 {
     if (!dsql_span_eq(dsql_span_of(args->operands[0]), DSQL_SPAN("bash"))) {
-        fprintf(stderr, "dsql: no completion for '%.64s'; there is one for bash\n",
-                args->operands[0]);
+        fprintf(stderr, "dsql: no completion for '%s'; there is one for bash\n",
+                dsql_shown_str(args->operands[0]).text);
         return DSQL_EXIT_USAGE;
     }
     dsql_manual_bash(stdout);

@@ -7,6 +7,7 @@
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "config/config.h"
 
@@ -50,7 +51,9 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     struct dsql_span host = given_or(args, "endpoint", config->endpoint), port;
     if (host.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint");
-        dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT");
+        dsql_err_hint(err,
+                      "give --endpoint or set DSQL_ENDPOINT; 'dsql config' says what was wrong "
+                      "with the one that is set");
         return DSQL_INVALID;
     }
     dsql_span_cut(host, ':', &host, &port); /* a token is for a host, whatever the port */
@@ -62,11 +65,12 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     order->expires_s = config->token_duration_ns / DSQL_S;
     if (expires && !parse_expires(dsql_span_of(expires), &order->expires_s))
         return dsql_err_set(err, DSQL_INVALID,
-                            "--expires=%.32s is no number of seconds and no duration", expires);
+                            "--expires=%s is no number of seconds and no duration",
+                            dsql_shown_str(expires).text);
     order->at = dsql_clock_wall(&dsql_clock_system);
     if (at && !dsql_amz_time_parse(dsql_span_of(at), &order->at))
-        return dsql_err_set(err, DSQL_INVALID,
-                            "--at=%.32s is no time; write it as 20240827T000000Z", at);
+        return dsql_err_set(err, DSQL_INVALID, "--at=%s is no time; write it as 20240827T000000Z",
+                            dsql_shown_str(at).text);
     order->host = dsql_span_of(endpoint->host);
     order->region = dsql_span_of(endpoint->region);
     order->action = dsql_args_has(args, "admin") ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
@@ -130,7 +134,8 @@ const struct dsql_command dsql_cmd_token = {
         "Signs a token with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary "
         "keys, AWS_SESSION_TOKEN, and prints it. No network is involved. Use it as a password:\n"
         "\n"
-        "    PGPASSWORD=$(dsql token --admin --endpoint HOST) psql -h HOST -U admin postgres\n"
+        "    export PGPASSWORD=$(dsql token --admin --endpoint HOST)\n"
+        "    psql -h HOST -U admin postgres\n"
         "\n"
         "A token is needed only to open a connection; an open one outlives it.",
     .options = options,

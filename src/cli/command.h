@@ -12,7 +12,7 @@
 /* What the process ends with. */
 enum { DSQL_EXIT_OK = 0, DSQL_EXIT_FAILED = 1, DSQL_EXIT_USAGE = 2 };
 
-enum { DSQL_OPTIONS_MAX = 32, DSQL_ARGS_MAX = 16 };
+enum { DSQL_OPTIONS_MAX = 32, DSQL_ARGS_MAX = 256 };
 
 struct dsql_option {
     const char *name;  /* without the dashes */
@@ -30,6 +30,8 @@ struct dsql_command {
     const char *text;     /* paragraphs for --help and the man page, separated by blank lines */
     size_t operands_min, operands_max;
     const char *operand_words; /* what completion offers for an operand, separated by blanks */
+    /* Prints such words where a table holds them, each with a blank behind it; may be NULL. */
+    void (*list_operands)(FILE *out);
     const struct dsql_option *options;
     size_t option_count;
     /* Prints what `dsql help NAME` and the man page show below the options; may be NULL. */
@@ -49,13 +51,24 @@ extern const struct dsql_command *const dsql_commands[];
 extern const size_t dsql_command_count;
 
 /*
- * The command the words argv[0..argc) begin with, and how many words its name has. NULL if none;
- * then *err says so and names the nearest.
+ * The command the words argv[0..argc) begin with, the longest name if several do; *words counts the
+ * words of that name. NULL if there is none; then *words is 0 and *err, which may be NULL, names
+ * the nearest.
  */
-const struct dsql_command *dsql_command_find(int argc, const char *const *argv, int *words,
-                                             struct dsql_err *err);
+const struct dsql_command *dsql_command_find(const struct dsql_command *const *commands,
+                                             size_t count, int argc, const char *const *argv,
+                                             int *words, struct dsql_err *err);
 
-/* Reads the words after the command's name. On failure *err is the one line to show. */
+/* For "did you mean": the name nearest to what was typed, of those it is shown. */
+struct dsql_nearest {
+    struct dsql_span typed;
+    const char *name; /* NULL while none is near */
+    size_t distance;
+};
+void dsql_nearest_see(struct dsql_nearest *nearest, const char *name);
+
+/* Reads the words after the command's name. On failure *err is the one line to show, and *args is
+ * untouched. */
 DSQL_MUST_USE enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc,
                                            const char *const *argv, struct dsql_args *args,
                                            struct dsql_err *err);

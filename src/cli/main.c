@@ -23,7 +23,8 @@ static int dispatch(int argc, const char *const *argv)
     struct dsql_err err;
     struct dsql_args args;
     int words = 0;
-    const struct dsql_command *command = dsql_command_find(argc, argv, &words, &err);
+    const struct dsql_command *command =
+        dsql_command_find(dsql_commands, dsql_command_count, argc, argv, &words, &err);
     if (command && wants_help(argc - words, argv + words)) {
         dsql_manual_command(stdout, command);
         return DSQL_EXIT_OK;

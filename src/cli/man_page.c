@@ -3,7 +3,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/shown.h"
 #include "cli/manual.h"
+#include "cli/reference.h"
 #include "dsql/version.h"
 
 /* Text with what roff would take for its own made harmless. */
@@ -123,16 +125,23 @@ static void command_page(FILE *out, const struct dsql_command *command)
 static void overview_page(FILE *out)
 {
     add_header(out, "DSQL");
-    fputs(
-        "dsql \\- the Aurora DSQL engine\n.SH SYNOPSIS\n.B dsql\n.I COMMAND\n.RI [ OPTION... ]\n"
-        ".SH DESCRIPTION\nTools around libdsql: connections to Amazon Aurora DSQL that are always "
-        "ready,\nunder one budget.\n.SH COMMANDS\n",
-        out);
+    fputs("dsql \\- the Aurora DSQL engine\n.SH SYNOPSIS\n.B dsql\n.I COMMAND\n.RI [ OPTION... ]\n"
+          ".SH DESCRIPTION\nTools around libdsql, the engine for Amazon Aurora DSQL in C.\n"
+          ".SH COMMANDS\n",
+          out);
     for (size_t i = 0; i < dsql_command_count; i++) {
         fputs(".TP\n.B dsql\\-", out);
         add_name(out, dsql_commands[i]->name);
         fputs("(1)\n", out);
         add_str(out, dsql_commands[i]->summary);
+        fputc('\n', out);
+    }
+    fputs(".SH REFERENCES\n", out);
+    for (size_t i = 0; i < dsql_topic_count; i++) {
+        fputs(".TP\n.B dsql help ", out);
+        add_name(out, dsql_topics[i].name);
+        fputc('\n', out);
+        add_str(out, dsql_topics[i].summary);
         fputc('\n', out);
     }
     fputs(".SH EXIT STATUS\n0 on success, 1 on failure, 2 when the command line is wrong.\n", out);
@@ -144,19 +153,22 @@ static enum dsql_rc write_page(const char *folder, const char *name,
     char path[PATH_MAX];
     int len = snprintf(path, sizeof(path), "%s/%s.1", folder, name);
     if (len < 0 || (size_t)len >= sizeof(path))
-        return dsql_err_set(err, DSQL_INVALID, "the path %.64s... is too long", folder);
+        return dsql_err_set(err, DSQL_INVALID, "the path %s is too long",
+                            dsql_shown_str(folder).text);
     for (char *c = path + len - (int)strlen(name) - 2; *c; c++)
         *c = *c == ' ' ? '-' : *c;
     FILE *out = fopen(path, "w");
     if (!out)
-        return dsql_err_set(err, DSQL_IO, "can't write %.256s: %s", path, strerror(errno));
+        return dsql_err_set(err, DSQL_IO, "can't write %s: %s", dsql_shown_str(path).text,
+                            strerror(errno));
     if (command)
         command_page(out, command);
     else
         overview_page(out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed)
-        return dsql_err_set(err, DSQL_IO, "can't write %.256s: %s", path, strerror(errno));
+        return dsql_err_set(err, DSQL_IO, "can't write %s: %s", dsql_shown_str(path).text,
+                            strerror(errno));
     return DSQL_OK;
 }
 

@@ -1,5 +1,7 @@
 #include "cli/manual.h"
 
+#include "cli/reference.h"
+
 enum { COLUMNS = 80, OPTION_INDENT = 4, OPTION_DOC_INDENT = 8 };
 
 /* Adds the words of a line to the paragraph; *column is where it stands, 0 at its start. */
@@ -38,15 +40,26 @@ void dsql_manual_fill(FILE *out, int indent, const char *text)
         fputc('\n', out);
 }
 
+static void list_row(FILE *out, const char *name, const char *summary)
+{
+    fprintf(out, "  %-14s %s\n", name, summary);
+}
+
+void dsql_manual_list_references(FILE *out)
+{
+    fputs("References, 'dsql help REFERENCE':\n\n", out);
+    for (size_t i = 0; i < dsql_topic_count; i++)
+        list_row(out, dsql_topics[i].name, dsql_topics[i].summary);
+}
+
 void dsql_manual_overview(FILE *out)
 {
     fputs("Usage: dsql COMMAND [OPTION...]\n\n", out);
-    fputs("The Aurora DSQL engine. Commands:\n\n", out);
+    fputs("The Aurora DSQL engine. Commands; 'dsql help COMMAND' says more:\n\n", out);
     for (size_t i = 0; i < dsql_command_count; i++)
-        fprintf(out, "  %-14s %s\n", dsql_commands[i]->name, dsql_commands[i]->summary);
-    fputs("\n'dsql help COMMAND' says more; 'dsql help config', 'dsql help metrics' and\n"
-          "'dsql help events' are the references.\n",
-          out);
+        list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
+    fputc('\n', out);
+    dsql_manual_list_references(out);
 }
 
 static void add_synopsis(FILE *out, const struct dsql_command *command)
@@ -78,35 +91,93 @@ void dsql_manual_command(FILE *out, const struct dsql_command *command)
     }
 }
 
+/* "local" and "exec" of "local exec". False if the name is a single word. */
+static bool split_name(size_t command, struct dsql_span *first, struct dsql_span *second)
+{
+    return dsql_span_cut(dsql_span_of(dsql_commands[command]->name), ' ', first, second);
+}
+
+/* Whether a command before this one in the table begins with the same word. */
+static bool first_word_is_repeated(size_t command)
+{
+    struct dsql_span mine, other, rest;
+    split_name(command, &mine, &rest);
+    for (size_t i = 0; i < command; i++) {
+        split_name(i, &other, &rest);
+        if (dsql_span_eq(mine, other))
+            return true;
+    }
+    return false;
+}
+
+void dsql_manual_list_names(FILE *out, struct dsql_span first_word)
+{
+    struct dsql_span first, second;
+    for (size_t i = 0; i < dsql_command_count; i++) {
+        bool two_words = split_name(i, &first, &second);
+        if (first_word.len == 0 && !first_word_is_repeated(i))
+            fprintf(out, "%.*s ", DSQL_SPAN_ARG(first));
+        if (first_word.len > 0 && two_words && dsql_span_eq(first, first_word))
+            fprintf(out, "%.*s ", DSQL_SPAN_ARG(second));
+    }
+}
+
+/* What may follow the whole name of a command. */
+static void list_arguments(FILE *out, const struct dsql_command *command)
+{
+    fprintf(out, "%s%s", command->operand_words ? command->operand_words : "",
+            command->operand_words ? " " : "");
+    if (command->list_operands)
+        command->list_operands(out);
+    fputs("--help", out);
+    for (size_t k = 0; k < command->option_count; k++)
+        fprintf(out, " --%s%s", command->options[k].name, command->options[k].value ? "=" : "");
+}
+
+/* After the first word of commands with two, that word being a command itself or not. */
+static void bash_second_words(FILE *out, size_t command)
+{
+    struct dsql_span first, second;
+    if (!split_name(command, &first, &second))
+        return;
+    fprintf(out, "    ' help %.*s ') offered='", DSQL_SPAN_ARG(first));
+    dsql_manual_list_names(out, first);
+    fprintf(out, "' ;;\n    ' %.*s ') offered='", DSQL_SPAN_ARG(first));
+    dsql_manual_list_names(out, first);
+    for (size_t i = 0; i < dsql_command_count; i++)
+        if (dsql_span_eq(dsql_span_of(dsql_commands[i]->name), first))
+            list_arguments(out, dsql_commands[i]);
+    fputs("' ;;\n", out);
+}
+
+/* The words before the cursor stand between blanks, so that patterns match whole words. bash takes
+ * the first pattern that fits: longer names come before the shorter ones they begin with. */
 void dsql_manual_bash(FILE *out)
 {
     fputs("# bash completion for dsql; printed by 'dsql completion bash'.\n"
           "_dsql()\n"
           "{\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} words=\"${COMP_WORDS[*]:1:COMP_CWORD-1}\"\n"
-          "    COMPREPLY=()\n"
-          "    if [[ $COMP_CWORD -eq 1 ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"",
+          "    local IFS=$' \\t\\n' cur=${COMP_WORDS[COMP_CWORD]} words offered=''\n"
+          "    words=\" ${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
+          "    case \"$words\" in\n"
+          "    '  ') offered='",
           out);
-    for (size_t i = 0; i < dsql_command_count; i++) {
-        struct dsql_span word, rest;
-        dsql_span_cut(dsql_span_of(dsql_commands[i]->name), ' ', &word, &rest);
-        fprintf(out, "%.*s ", DSQL_SPAN_ARG(word));
-    }
-    fputs("\" -- \"$cur\"))\n"
-          "        return\n"
-          "    fi\n"
-          "    case \"$words\" in\n",
-          out);
-    for (size_t i = 0; i < dsql_command_count; i++) {
-        const struct dsql_command *command = dsql_commands[i];
-        fprintf(out, "    '%s'*) COMPREPLY=($(compgen -W \"%s --help", command->name,
-                command->operand_words ? command->operand_words : "");
-        for (size_t k = 0; k < command->option_count; k++)
-            fprintf(out, " --%s%s", command->options[k].name, command->options[k].value ? "=" : "");
-        fputs("\" -- \"$cur\")) ;;\n", out);
+    dsql_manual_list_names(out, DSQL_SPAN(""));
+    fputs("' ;;\n", out);
+    for (size_t i = 0; i < dsql_command_count; i++)
+        bash_second_words(out, i); /* again for each with that first word; bash takes the first */
+    for (int words = 2; words > 0; words--) {
+        for (size_t i = 0; i < dsql_command_count; i++) {
+            struct dsql_span first, second;
+            if (split_name(i, &first, &second) != (words == 2))
+                continue;
+            fprintf(out, "    ' %s '*) offered='", dsql_commands[i]->name);
+            list_arguments(out, dsql_commands[i]);
+            fputs("' ;;\n", out);
+        }
     }
     fputs("    esac\n"
+          "    COMPREPLY=($(compgen -W \"$offered\" -- \"$cur\"))\n"
           "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
           "    return 0\n"
           "}\n"

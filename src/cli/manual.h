@@ -4,8 +4,15 @@
 
 #include "cli/command.h"
 
-/* The list of commands. */
+/* The lists of commands and references. */
 void dsql_manual_overview(FILE *out);
+
+/* The list of references that `dsql help` has beside the commands. */
+void dsql_manual_list_references(FILE *out);
+
+/* The words of commands' names that may come next, each with a blank behind it: after nothing the
+ * first words, each once; after "local" the second words of those that begin with it. */
+void dsql_manual_list_names(FILE *out, struct dsql_span first_word);
 
 /* `dsql NAME --help`. */
 void dsql_manual_command(FILE *out, const struct dsql_command *command);

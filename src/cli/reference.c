@@ -4,8 +4,7 @@
 #include "config/config.h"
 #include "metrics/metrics.h"
 
-/* Text in a Markdown table cell. */
-static void add_cell(FILE *out, const char *text)
+void dsql_reference_cell(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '|')
@@ -18,7 +17,7 @@ static void add_cell(FILE *out, const char *text)
 static void add_aliases(struct dsql_strbuf *sb, size_t setting, const char *quote)
 {
     const char *between = "; also read from ";
-    for (size_t i = 0; i < dsql_setting_alias_count; i++) {
+    for (size_t i = 0; i < DSQL_SETTING_ALIAS_COUNT; i++) {
         if ((size_t)dsql_setting_aliases[i].setting == setting) {
             dsql_strbuf_addf(sb, "%s%s%s%s", between, quote, dsql_setting_aliases[i].variable,
                              quote);
@@ -34,9 +33,12 @@ static bool starts_group(size_t setting)
 
 void dsql_reference_config(FILE *out)
 {
-    dsql_manual_fill(out, 0,
-                     "Settings are environment variables. Durations are written as 11m, 45s, 250ms "
-                     "or 1h30m, switches as true or false. An empty variable counts as unset.");
+    dsql_manual_fill(
+        out, 0,
+        "Settings are environment variables. Durations are written as 11m, 45s, 250ms or 1h30m, "
+        "switches as true or false. An empty variable counts as unset. So far 'dsql token' uses the "
+        "endpoint, the region and the token's duration; all others, those of the pool, the reservoir, "
+        "the budget and transactions among them, are read and checked but not used yet.");
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
         char memory[256];
         struct dsql_strbuf facts;
@@ -58,10 +60,15 @@ static void config_markdown(FILE *out)
         "# Settings\n\n"
         "Printed by `dsql help config --markdown` from the table in `src/config/settings.def`.\n\n"
         "Settings are environment variables. Durations are written as `11m`, `45s`, `250ms` or\n"
-        "`1h30m`, switches as `true` or `false`. An empty variable counts as unset. A value that\n"
-        "can't be read gives the default, one outside its range the nearest end of it; each such\n"
-        "case, and each unknown `DSQL_*` variable, is warned about. `dsql config` shows what is in\n"
-        "effect and where it came from.\n",
+        "`1h30m`, switches as `true` or `false`. An empty variable counts as unset.\n\n"
+        "A value that can't be read, or is zero or negative where only positive ones make sense,\n"
+        "gives the default. Any other value outside its range gives the nearest end of it. Each\n"
+        "such case, and each unknown `DSQL_*` variable, is warned about. An endpoint that can't be\n"
+        "used is an error: nothing starts with it. `dsql config` shows what is in effect and where\n"
+        "it came from.\n\n"
+        "So far `dsql token` uses the endpoint, the region and the token's duration; all others, those\n"
+        "of the pool, the reservoir, the budget and transactions among them, are read and checked but\n"
+        "not used yet.\n",
         out);
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
         char range_memory[64], alias_memory[192];
@@ -75,7 +82,7 @@ static void config_markdown(FILE *out)
                     dsql_settings[i].group);
         fprintf(out, "| `%s` | %s | %s | ", dsql_settings[i].variable,
                 dsql_setting_default((enum dsql_setting)i), range.ptr);
-        add_cell(out, dsql_settings[i].doc);
+        dsql_reference_cell(out, dsql_settings[i].doc);
         fprintf(out, "%s |\n", aliases.ptr);
     }
     fputs(
@@ -130,7 +137,7 @@ static void metrics_markdown(FILE *out)
         fprintf(out, "| `%s` | %s | ", info->name, dsql_metric_type_name(info->type));
         add_labels(out, info);
         fputs(" | ", out);
-        add_cell(out, info->help);
+        dsql_reference_cell(out, info->help);
         fputs(" |\n", out);
     }
     fputs("\n## Label values\n\n| label | values |\n|---|---|\n", out);
@@ -140,40 +147,48 @@ static void metrics_markdown(FILE *out)
             fprintf(out, "%s`%s`", v ? ", " : "", dsql_label_value((enum dsql_label)label, v));
         fputs(" |\n", out);
     }
-    fputs("| `operation` | registered by the program; `other` for those beyond 512 |\n", out);
+    fprintf(out, "| `operation` | registered by the program; `other` for those beyond %d |\n",
+            DSQL_OPERATIONS_MAX);
 }
 
 static void events_plain(FILE *out)
 {
     for (size_t i = 0; i < DSQL_EVENT_COUNT; i++) {
-        fprintf(out, "%s%s (%s)\n", i ? "\n" : "", dsql_events[i].name,
-                dsql_log_level_name(dsql_events[i].level));
+        fprintf(out, "%s%s (%s%s)\n", i ? "\n" : "", dsql_events[i].name,
+                dsql_log_level_name(dsql_events[i].level),
+                dsql_events[i].limited ? "; limited" : "");
         dsql_manual_fill(out, 4, dsql_events[i].doc);
     }
+    fprintf(out,
+            "\nA limited event writes at most %d lines in %d seconds; the next one then carries\n"
+            "suppressed=N.\n",
+            DSQL_LOG_BURST, (int)(DSQL_LOG_WINDOW_NS / DSQL_S));
 }
 
 static void events_markdown(FILE *out)
 {
-    fputs(
-        "# Log events\n\n"
-        "Printed by `dsql help events --markdown` from the table in `src/base/events.def`.\n\n"
-        "Lines are logfmt: `ts=... level=... event=NAME key=value ...`. An event writes at most "
-        "10\n"
-        "lines in 10 seconds; the next one then carries `suppressed=N`. Tokens and secrets never\n"
-        "appear.\n\n"
-        "| event | level | meaning |\n|---|---|---|\n",
-        out);
+    fputs("# Log events\n\n"
+          "Printed by `dsql help events --markdown` from the table in `src/base/events.def`.\n\n"
+          "Lines are logfmt: `ts=... level=... event=NAME key=value ...`. ",
+          out);
+    fprintf(
+        out,
+        "A limited event writes at most %d lines\n"
+        "in %d seconds; the next one then carries `suppressed=N`. The library's own keys, passwords and\n"
+        "tokens never appear; `dsql/log.h` says what is masked in text from elsewhere.\n\n"
+        "| event | level | limited | meaning |\n|---|---|---|---|\n",
+        DSQL_LOG_BURST, (int)(DSQL_LOG_WINDOW_NS / DSQL_S));
     for (size_t i = 0; i < DSQL_EVENT_COUNT; i++) {
-        fprintf(out, "| `%s` | %s | ", dsql_events[i].name,
-                dsql_log_level_name(dsql_events[i].level));
-        add_cell(out, dsql_events[i].doc);
+        fprintf(out, "| `%s` | %s | %s | ", dsql_events[i].name,
+                dsql_log_level_name(dsql_events[i].level), dsql_events[i].limited ? "yes" : "no");
+        dsql_reference_cell(out, dsql_events[i].doc);
         fputs(" |\n", out);
     }
 }
 
 const struct dsql_topic dsql_topics[] = {
-    {"config", dsql_reference_config, config_markdown},
-    {"metrics", metrics_plain, metrics_markdown},
-    {"events", events_plain, events_markdown},
+    {"config", "every setting", dsql_reference_config, config_markdown},
+    {"metrics", "every metric", metrics_plain, metrics_markdown},
+    {"events", "every line that can appear in the log", events_plain, events_markdown},
 };
 const size_t dsql_topic_count = DSQL_COUNT_OF(dsql_topics);

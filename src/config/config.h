@@ -7,6 +7,7 @@
 #define DSQL_CONFIG_CONFIG_H
 
 #include "base/log.h"
+#include "base/shown.h"
 #include "base/strbuf.h"
 
 enum { DSQL_CONFIG_TEXT_MAX = 256 };
@@ -18,6 +19,7 @@ struct dsql_config {
 #define FIELD_FRACTION(name)                                                  double name;
 #define FIELD_TEXT(name)                                                      char name[DSQL_CONFIG_TEXT_MAX];
 #define FIELD_ADDRESS(name)                                                   char name[DSQL_CONFIG_TEXT_MAX];
+#define FIELD_LISTEN(name)                                                    char name[DSQL_CONFIG_TEXT_MAX];
 #define FIELD_LEVEL(name)                                                     enum dsql_log_level name;
 #define DSQL_SETTING(field, type, variable, def, lowest, highest, group, doc) FIELD_##type(field)
 #include "config/settings.def"
@@ -37,7 +39,8 @@ enum dsql_setting_type {
     DSQL_SETTING_DURATION,
     DSQL_SETTING_FRACTION,
     DSQL_SETTING_TEXT,
-    DSQL_SETTING_ADDRESS,
+    DSQL_SETTING_ADDRESS, /* where to connect to; one that can't be used is an error */
+    DSQL_SETTING_LISTEN,  /* where to listen: "host:port", or "off" */
     DSQL_SETTING_LEVEL,
 };
 
@@ -45,6 +48,7 @@ struct dsql_setting_info {
     const char *field;
     enum dsql_setting_type type;
     const char *variable;
+    size_t variable_len;
     const char *default_text; /* starts with '@' when it follows another setting */
     const char *lowest, *highest;
     const char *group;
@@ -58,8 +62,8 @@ struct dsql_setting_alias {
     enum dsql_setting setting;
     const char *variable;
 };
-extern const struct dsql_setting_alias dsql_setting_aliases[];
-extern const size_t dsql_setting_alias_count;
+enum { DSQL_SETTING_ALIAS_COUNT = 4 };
+extern const struct dsql_setting_alias dsql_setting_aliases[DSQL_SETTING_ALIAS_COUNT];
 
 /* Where a value came from. */
 enum dsql_origin {
@@ -74,12 +78,13 @@ enum dsql_finding_kind {
     DSQL_FINDING_ADJUSTED, /* another value is used */
     DSQL_FINDING_UNKNOWN,  /* a DSQL_* variable that is no setting */
     DSQL_FINDING_ERROR,    /* nothing may start with this configuration */
+    DSQL_FINDING_KIND_COUNT
 };
 const char *dsql_finding_name(enum dsql_finding_kind kind);
 
 struct dsql_finding {
     enum dsql_finding_kind kind;
-    char variable[64]; /* cut if longer */
+    char variable[sizeof(struct dsql_shown)];
     char message[320]; /* the whole story, variable included */
 };
 
@@ -92,7 +97,8 @@ struct dsql_config_report {
     } source[DSQL_SETTING_COUNT];
     struct dsql_finding findings[DSQL_FINDINGS_MAX];
     size_t finding_count;
-    size_t findings_dropped; /* beyond the room there is */
+    size_t findings_dropped;               /* beyond the room there is */
+    size_t found[DSQL_FINDING_KIND_COUNT]; /* how many of each kind, dropped ones included */
 };
 
 /*
@@ -106,9 +112,11 @@ void dsql_config_load(struct dsql_config *config, struct dsql_config_report *rep
 /* The defaults alone. */
 void dsql_config_defaults(struct dsql_config *config);
 
+/* Whether there is an ERROR, even one that the report had no room for. */
 bool dsql_config_has_error(const struct dsql_config_report *report);
 
-/* Writes one line for each finding. */
+/* Writes one line for each finding; of each kind that some were dropped of, a last one with their
+ * number. */
 void dsql_config_log(const struct dsql_config_report *report, struct dsql_log *log);
 
 /* The value of a setting, as it would be written in the environment. */

@@ -3,15 +3,21 @@
 
 #include "base/duration.h"
 
-/* Values are shown in messages up to here; the rest is cut. */
-enum { SHOWN_MAX = 48 };
-
 static const struct dsql_span prefix = {"DSQL_", 5};
+
+/* What env says about each name, taken down in one pass: the own names of all settings, then the
+ * aliases. The last word on a name counts; an empty one counts as unset. */
+struct given {
+    struct dsql_span values[DSQL_SETTING_COUNT + DSQL_SETTING_ALIAS_COUNT];
+    struct dsql_span unknown[DSQL_FINDINGS_MAX];
+    size_t unknown_count; /* those without room included */
+};
 
 void dsql_config_find(struct dsql_config_loading *loading, enum dsql_finding_kind kind,
                       struct dsql_span variable, const char *fmt, ...)
 {
     struct dsql_config_report *report = loading->report;
+    report->found[kind]++;
     if (report->finding_count == DSQL_FINDINGS_MAX) {
         report->findings_dropped++;
         return;
@@ -20,7 +26,7 @@ void dsql_config_find(struct dsql_config_loading *loading, enum dsql_finding_kin
     finding->kind = kind;
     struct dsql_strbuf name, message;
     dsql_strbuf_init(&name, finding->variable, sizeof(finding->variable));
-    dsql_strbuf_add(&name, variable);
+    dsql_strbuf_add_str(&name, dsql_shown(variable).text);
     dsql_strbuf_init(&message, finding->message, sizeof(finding->message));
     dsql_strbuf_add_str(&message, finding->variable);
     va_list args;
@@ -32,32 +38,6 @@ void dsql_config_find(struct dsql_config_loading *loading, enum dsql_finding_kin
 bool dsql_config_is_chosen(const struct dsql_config_loading *loading, enum dsql_setting setting)
 {
     return loading->report->source[setting].variable != NULL;
-}
-
-/* The value of a variable; the last one wins if env holds it twice. False when unset or empty. */
-static bool get(const char *const *env, const char *variable, struct dsql_span *value)
-{
-    struct dsql_span wanted = dsql_span_of(variable), name, rest;
-    bool found = false;
-    for (; *env; env++) {
-        if (dsql_span_cut(dsql_span_of(*env), '=', &name, &rest) && dsql_span_eq(name, wanted)) {
-            *value = dsql_span_trim(rest);
-            found = value->len > 0;
-        }
-    }
-    return found;
-}
-
-/* What the user wrote, for a message: printable and not too long. */
-static const char *shown(struct dsql_span value, char (*memory)[SHOWN_MAX + 8])
-{
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, *memory, sizeof(*memory));
-    for (size_t i = 0; i < value.len && i < SHOWN_MAX; i++)
-        dsql_strbuf_add_char(&sb, value.ptr[i] >= ' ' && value.ptr[i] <= '~' ? value.ptr[i] : '?');
-    if (value.len > SHOWN_MAX)
-        dsql_strbuf_add_str(&sb, "...");
-    return *memory;
 }
 
 /* The spellings Go's strconv.ParseBool accepts, so that both readers of a shared environment agree.
@@ -83,34 +63,44 @@ static bool is_printable(struct dsql_span s)
     return true;
 }
 
-/* host, host:port or [v6]:port. Names are not looked up here. */
-static bool is_address(struct dsql_span s)
+static bool is_port(struct dsql_span s)
 {
-    struct dsql_span host, port;
-    if (s.len > 0 && s.ptr[0] == '[') {
-        if (!dsql_span_cut(s, ']', &host, &port))
-            return false;
-        host = dsql_span_from(host, 1);
-        if (port.len > 0 && port.ptr[0] != ':')
-            return false;
-        port = port.len ? dsql_span_from(port, 1) : DSQL_SPAN("1");
-    } else if (!dsql_span_cut(s, ':', &host, &port)) {
-        port = DSQL_SPAN("1");
-    } else if (memchr(host.ptr, '[', host.len)) {
-        return false;
-    }
     int64_t number;
-    if (host.len == 0 || host.len > 253 || !dsql_span_to_i64(port, &number) || number < 1 ||
-        number > 65535 || port.ptr[0] == '+')
-        return false;
-    for (size_t i = 0; i < host.len; i++) {
-        char c = host.ptr[i];
+    return s.len > 0 && s.len <= 5 && s.ptr[0] != '+' && dsql_span_to_i64(s, &number) &&
+           number >= 1 && number <= 65535;
+}
+
+/* A name or an address; names are not looked up here. Underscores are in no host name by the book
+ * and in many by daily life. */
+static bool is_host(struct dsql_span s, bool in_brackets)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
         bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '-' || (c == ':' && s.ptr[0] == '[');
+                  c == '.' || c == '-' || c == '_' || (c == ':' && in_brackets);
         if (!ok)
             return false;
     }
-    return true;
+    return s.len > 0 && s.len <= 253;
+}
+
+/* host:port or [v6]:port; without the port only where it may be left out. */
+static bool is_address(struct dsql_span s, bool needs_port)
+{
+    struct dsql_span host, port;
+    bool in_brackets = s.len > 0 && s.ptr[0] == '[', has_port;
+    if (in_brackets) {
+        if (!dsql_span_cut(dsql_span_from(s, 1), ']', &host, &port))
+            return false;
+        has_port = port.len > 0;
+        if (has_port && port.ptr[0] != ':')
+            return false;
+        port = dsql_span_from(port, has_port ? 1 : 0);
+    } else {
+        has_port = dsql_span_cut(s, ':', &host, &port);
+    }
+    return s.len < DSQL_CONFIG_TEXT_MAX && is_host(host, in_brackets) &&
+           (has_port ? is_port(port) : !needs_port);
 }
 
 /* How a value was read: as it stands, moved to an end of the range, or not at all. */
@@ -130,22 +120,32 @@ static void copy_text(char *to, struct dsql_span s)
     to[s.len] = '\0';
 }
 
-static int64_t bound_i64(const char *text, enum dsql_setting_type type)
+static bool is_number(enum dsql_setting_type type)
+{
+    return type == DSQL_SETTING_INT || type == DSQL_SETTING_DURATION;
+}
+
+static bool parse_i64(enum dsql_setting_type type, struct dsql_span s, int64_t *out)
+{
+    return type == DSQL_SETTING_DURATION ? dsql_duration_parse(s, out) : dsql_span_to_i64(s, out);
+}
+
+static int64_t bound_i64(enum dsql_setting_type type, const char *text)
 {
     int64_t value = 0;
-    bool ok = type == DSQL_SETTING_DURATION ? dsql_duration_parse(dsql_span_of(text), &value)
-                                            : dsql_span_to_i64(dsql_span_of(text), &value);
+    bool ok = parse_i64(type, dsql_span_of(text), &value);
     assert(ok); /* the table is ours */
     return value;
 }
 
 static enum fit read_i64(const struct dsql_setting_info *info, struct dsql_span s, int64_t *out)
 {
-    int64_t value, lowest = bound_i64(info->lowest, info->type),
-                   highest = bound_i64(info->highest, info->type);
-    bool ok = info->type == DSQL_SETTING_DURATION ? dsql_duration_parse(s, &value)
-                                                  : dsql_span_to_i64(s, &value);
-    enum fit fit = ok ? fit_i64(value, lowest, highest) : UNREADABLE;
+    int64_t value;
+    if (!parse_i64(info->type, s, &value))
+        return UNREADABLE;
+    int64_t lowest = bound_i64(info->type, info->lowest),
+            highest = bound_i64(info->type, info->highest);
+    enum fit fit = fit_i64(value, lowest, highest);
     if (fit != UNREADABLE)
         *out = fit == BELOW ? lowest : fit == ABOVE ? highest : value;
     return fit;
@@ -165,14 +165,36 @@ static enum fit read_f64(const struct dsql_setting_info *info, struct dsql_span 
 
 static enum fit read_text(const struct dsql_setting_info *info, struct dsql_span s, char *out)
 {
-    bool ok = info->type == DSQL_SETTING_ADDRESS
-                  ? s.len == 0 || is_address(s)
-                  : s.len >= (size_t)bound_i64(info->lowest, DSQL_SETTING_INT) &&
-                        s.len <= (size_t)bound_i64(info->highest, DSQL_SETTING_INT) &&
-                        is_printable(s);
-    if (!ok || s.len >= DSQL_CONFIG_TEXT_MAX)
+    if (s.len < (size_t)bound_i64(DSQL_SETTING_INT, info->lowest) ||
+        s.len > (size_t)bound_i64(DSQL_SETTING_INT, info->highest) || !is_printable(s))
+        return UNREADABLE;
+    assert(s.len < DSQL_CONFIG_TEXT_MAX); /* no maximum in the table is beyond it */
+    copy_text(out, s);
+    return FITS;
+}
+
+static enum fit read_address(struct dsql_span s, char *out)
+{
+    if (s.len > 0 && !is_address(s, false))
         return UNREADABLE;
     copy_text(out, s);
+    return FITS;
+}
+
+static enum fit read_listen(struct dsql_span s, char *out)
+{
+    static const struct dsql_span off = {"off", 3}, loopback = {"127.0.0.1", 9};
+    bool port_only = s.len > 0 && s.ptr[0] == ':' && is_port(dsql_span_from(s, 1));
+    if (dsql_span_eq_nocase(s, off)) {
+        copy_text(out, off);
+    } else if (port_only) {
+        copy_text(out, loopback);
+        copy_text(out + loopback.len, s);
+    } else if (is_address(s, true)) {
+        copy_text(out, s);
+    } else {
+        return UNREADABLE;
+    }
     return FITS;
 }
 
@@ -191,32 +213,51 @@ static enum fit read_value(struct dsql_config *config, enum dsql_setting setting
     case DSQL_SETTING_FRACTION:
         return read_f64(info, s, at);
     case DSQL_SETTING_TEXT:
-    case DSQL_SETTING_ADDRESS:
         return read_text(info, s, at);
+    case DSQL_SETTING_ADDRESS:
+        return read_address(s, at);
+    case DSQL_SETTING_LISTEN:
+        return read_listen(s, at);
     case DSQL_SETTING_LEVEL:
         return dsql_log_level_parse(s, at) ? FITS : UNREADABLE;
     }
     return UNREADABLE;
 }
 
+/* A number's range is not looked at: every load comes here for every setting, and a test has seen
+ * that the table's defaults lie in their ranges. */
 static void set_default(struct dsql_config *config, enum dsql_setting setting)
 {
-    const char *text = dsql_settings[setting].default_text;
-    if (text[0] == '@')
+    const struct dsql_setting_info *info = &dsql_settings[setting];
+    struct dsql_span text = dsql_span_of(info->default_text);
+    if (text.len > 0 && text.ptr[0] == '@')
         return; /* rules.c derives it */
-    enum fit fit = read_value(config, setting, dsql_span_of(text));
-    assert(fit == FITS);
+    void *at = (char *)config + info->offset;
+    bool ok = is_number(info->type) ? parse_i64(info->type, text, at)
+                                    : read_value(config, setting, text) == FITS;
+    assert(ok);
+}
+
+static bool follows_another(enum dsql_setting setting)
+{
+    return dsql_settings[setting].default_text[0] == '@';
 }
 
 static void report_unfit(struct dsql_config_loading *loading, enum dsql_setting setting,
                          enum fit fit, struct dsql_span variable, struct dsql_span value)
 {
-    char text[SHOWN_MAX + 8], range_memory[64], used_memory[DSQL_CONFIG_TEXT_MAX];
+    char range_memory[64], used_memory[DSQL_CONFIG_TEXT_MAX];
     struct dsql_strbuf range, used;
     dsql_strbuf_init(&range, range_memory, sizeof(range_memory));
     dsql_setting_range(setting, &range);
+    if (dsql_settings[setting].type == DSQL_SETTING_ADDRESS) {
+        /* Going on without it, or with another one, can't be what was meant. */
+        dsql_config_find(loading, DSQL_FINDING_ERROR, variable, "=%s can't be used (it takes %s)",
+                         dsql_shown(value).text, range.ptr);
+        return;
+    }
     dsql_strbuf_init(&used, used_memory, sizeof(used_memory));
-    if (dsql_settings[setting].default_text[0] == '@' && fit == UNREADABLE)
+    if (follows_another(setting) && fit == UNREADABLE)
         dsql_strbuf_add_str(&used, dsql_setting_default(setting));
     else
         dsql_config_value(loading->config, setting, &used);
@@ -224,28 +265,56 @@ static void report_unfit(struct dsql_config_loading *loading, enum dsql_setting 
                        : fit == ABOVE ? "is too large"
                                       : "can't be used";
     dsql_config_find(loading, DSQL_FINDING_ADJUSTED, variable, "=%s %s (it takes %s); using %s",
-                     shown(value, &text), what, range.ptr, used.len ? used.ptr : "none");
+                     dsql_shown(value).text, what, range.ptr, used.len ? used.ptr : "none");
+}
+
+/* Takes down what env holds. */
+static void take_env(struct given *given, const char *const *env)
+{
+    struct dsql_span name, value;
+    for (; *env; env++) {
+        if (!dsql_span_cut(dsql_span_of(*env), '=', &name, &value))
+            continue;
+        bool ours = dsql_span_starts(name, prefix);
+        for (size_t i = 0; i < DSQL_SETTING_ALIAS_COUNT && !ours; i++)
+            if (dsql_span_eq(name, dsql_span_of(dsql_setting_aliases[i].variable)))
+                given->values[DSQL_SETTING_COUNT + i] = dsql_span_trim(value);
+        enum dsql_setting setting = ours ? dsql_setting_find(name) : DSQL_SETTING_COUNT;
+        if (setting < DSQL_SETTING_COUNT)
+            given->values[setting] = dsql_span_trim(value);
+        else if (ours && given->unknown_count++ < DSQL_FINDINGS_MAX)
+            given->unknown[given->unknown_count - 1] = name;
+    }
+}
+
+/* The value of a setting and the name it stands under: its own, else the first alias that has one.
+ * NULL if it is not given. */
+static const char *choose(const struct given *given, enum dsql_setting setting,
+                          struct dsql_span *value)
+{
+    *value = given->values[setting];
+    if (value->len > 0)
+        return dsql_settings[setting].variable;
+    for (size_t i = 0; i < DSQL_SETTING_ALIAS_COUNT; i++) {
+        *value = given->values[DSQL_SETTING_COUNT + i];
+        if (dsql_setting_aliases[i].setting == setting && value->len > 0)
+            return dsql_setting_aliases[i].variable;
+    }
+    return NULL;
 }
 
 static void load_one(struct dsql_config_loading *loading, enum dsql_setting setting,
-                     const char *const *env)
+                     const struct given *given)
 {
-    const char *variable = dsql_settings[setting].variable;
     struct dsql_span value;
-    bool found = get(env, variable, &value);
-    for (size_t i = 0; i < dsql_setting_alias_count && !found; i++) {
-        if (dsql_setting_aliases[i].setting == setting) {
-            variable = dsql_setting_aliases[i].variable;
-            found = get(env, variable, &value);
-        }
-    }
+    const char *variable = choose(given, setting, &value);
     set_default(loading->config, setting);
     loading->report->source[setting].origin =
-        dsql_settings[setting].default_text[0] == '@' ? DSQL_ORIGIN_DERIVED : DSQL_ORIGIN_DEFAULT;
-    if (!found)
+        follows_another(setting) ? DSQL_ORIGIN_DERIVED : DSQL_ORIGIN_DEFAULT;
+    if (!variable)
         return;
     enum fit fit = read_value(loading->config, setting, value);
-    bool follows = fit == UNREADABLE && dsql_settings[setting].default_text[0] == '@';
+    bool follows = fit == UNREADABLE && follows_another(setting);
     loading->report->source[setting].variable = follows ? NULL : variable;
     loading->report->source[setting].origin = follows       ? DSQL_ORIGIN_DERIVED
                                               : fit == FITS ? DSQL_ORIGIN_ENV
@@ -254,12 +323,34 @@ static void load_one(struct dsql_config_loading *loading, enum dsql_setting sett
         report_unfit(loading, setting, fit, dsql_span_of(variable), value);
 }
 
+/* A number of edits that two names are at least apart, by which letters they have and not where:
+ * cheap, and enough to see that most names need no closer look. Letters alike but for their case
+ * share a counter. */
+static size_t least_distance(struct dsql_span a, struct dsql_span b)
+{
+    int counts[32] = {0};
+    size_t only_a = 0, only_b = 0;
+    for (size_t i = 0; i < a.len; i++)
+        counts[a.ptr[i] & 31]++;
+    for (size_t i = 0; i < b.len; i++)
+        counts[b.ptr[i] & 31]--;
+    for (size_t i = 0; i < DSQL_COUNT_OF(counts); i++) {
+        only_a += counts[i] > 0 ? (size_t)counts[i] : 0;
+        only_b += counts[i] < 0 ? (size_t)-counts[i] : 0;
+    }
+    return only_a > only_b ? only_a : only_b;
+}
+
 static void report_unknown(struct dsql_config_loading *loading, struct dsql_span variable)
 {
     size_t best = SIZE_MAX;
     const char *nearest = NULL;
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
-        size_t distance = dsql_span_distance(variable, dsql_span_of(dsql_settings[i].variable));
+        struct dsql_span name = {dsql_settings[i].variable, dsql_settings[i].variable_len};
+        size_t at_least = least_distance(variable, name);
+        if (at_least >= best || !dsql_span_is_near(variable, at_least))
+            continue;
+        size_t distance = dsql_span_distance(variable, name);
         if (distance < best) {
             best = distance;
             nearest = dsql_settings[i].variable;
@@ -277,17 +368,19 @@ void dsql_config_load(struct dsql_config *config, struct dsql_config_report *rep
                       const char *const *env)
 {
     struct dsql_config_loading loading = {config, report};
+    struct given given = {.unknown_count = 0};
     memset(config, 0, sizeof(*config));
     memset(report, 0, sizeof(*report));
+    take_env(&given, env);
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++)
-        load_one(&loading, (enum dsql_setting)i, env);
+        load_one(&loading, (enum dsql_setting)i, &given);
     dsql_config_apply_rules(&loading);
 
-    struct dsql_span name, value;
-    for (; *env; env++)
-        if (dsql_span_cut(dsql_span_of(*env), '=', &name, &value) &&
-            dsql_span_starts(name, prefix) && dsql_setting_find(name) == DSQL_SETTING_COUNT)
-            report_unknown(&loading, name);
+    size_t kept = given.unknown_count < DSQL_FINDINGS_MAX ? given.unknown_count : DSQL_FINDINGS_MAX;
+    for (size_t i = 0; i < kept; i++)
+        report_unknown(&loading, given.unknown[i]);
+    report->findings_dropped += given.unknown_count - kept;
+    report->found[DSQL_FINDING_UNKNOWN] += given.unknown_count - kept;
 }
 
 void dsql_config_defaults(struct dsql_config *config)
@@ -299,21 +392,26 @@ void dsql_config_defaults(struct dsql_config *config)
 
 bool dsql_config_has_error(const struct dsql_config_report *report)
 {
-    for (size_t i = 0; i < report->finding_count; i++)
-        if (report->findings[i].kind == DSQL_FINDING_ERROR)
-            return true;
-    return false;
+    return report->found[DSQL_FINDING_ERROR] > 0;
 }
 
 void dsql_config_log(const struct dsql_config_report *report, struct dsql_log *log)
 {
-    static const enum dsql_event events[] = {
+    static const enum dsql_event events[DSQL_FINDING_KIND_COUNT] = {
         [DSQL_FINDING_ADJUSTED] = DSQL_EVENT_CONFIG_ADJUSTED,
         [DSQL_FINDING_UNKNOWN] = DSQL_EVENT_CONFIG_UNKNOWN,
         [DSQL_FINDING_ERROR] = DSQL_EVENT_CONFIG_ERROR,
     };
-    for (size_t i = 0; i < report->finding_count; i++)
-        dsql_log(log, events[report->findings[i].kind],
-                 DSQL_F("variable", (const char *)report->findings[i].variable),
-                 DSQL_F("detail", (const char *)report->findings[i].message));
+    size_t dropped[DSQL_FINDING_KIND_COUNT];
+    memcpy(dropped, report->found, sizeof(dropped));
+    for (size_t i = 0; i < report->finding_count; i++) {
+        const struct dsql_finding *finding = &report->findings[i];
+        dropped[finding->kind]--;
+        dsql_log(log, events[finding->kind], DSQL_F("variable", (const char *)finding->variable),
+                 DSQL_F("detail", (const char *)finding->message));
+    }
+    for (size_t kind = 0; kind < DSQL_FINDING_KIND_COUNT; kind++)
+        if (dropped[kind] > 0)
+            dsql_log(log, events[kind], DSQL_F("dropped", dropped[kind]),
+                     DSQL_F("detail", "further findings of this kind, beyond the room there is"));
 }

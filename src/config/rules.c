@@ -1,13 +1,15 @@
+/* clang-format off */
 /*
- * What depends on more than one setting. A value nobody chose follows silently; a chosen one that
- * has to give way is reported. After these rules:
+ * What depends on more than one setting. A value nobody chose follows silently; a chosen one that has
+ * to give way is reported. After these rules:
  *
  *   (C1) low_watermark <= target_ready <= max_open, warmup_target <= max_open, max_idle == max_open
  *   (C2) the shortest lifetime, base - jitter/2, is at least twice the guard window and positive
- *   (C3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard
- * window (C4) no longest delay is shorter than the first one (C5) a shared budget has a table, or
- * the report has an error
+ *   (C3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard window
+ *   (C4) no longest delay is shorter than the first one
+ *   (C5) a shared budget has a table, or the report has an error
  */
+/* clang-format on */
 #include "base/duration.h"
 #include "config/load.h"
 

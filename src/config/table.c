@@ -10,6 +10,7 @@
 #define OFFSET_FRACTION(name) offsetof(struct dsql_config, name)
 #define OFFSET_TEXT(name)     offsetof(struct dsql_config, name)
 #define OFFSET_ADDRESS(name)  offsetof(struct dsql_config, name)
+#define OFFSET_LISTEN(name)   offsetof(struct dsql_config, name)
 #define OFFSET_LEVEL(name)    offsetof(struct dsql_config, name)
 /* clang-format on */
 
@@ -22,19 +23,18 @@
 
 const struct dsql_setting_info dsql_settings[DSQL_SETTING_COUNT] = {
 #define DSQL_SETTING(field, type, variable, def, lowest, highest, group, doc)                      \
-    {#field, DSQL_SETTING_##type, variable, def, lowest, highest, GROUP_##group,                   \
-     doc,    OFFSET_##type(field)},
+    {#field,  DSQL_SETTING_##type, variable, sizeof(variable) - 1, def, lowest,                    \
+     highest, GROUP_##group,       doc,      OFFSET_##type(field)},
 #include "config/settings.def"
 #undef DSQL_SETTING
 };
 
-const struct dsql_setting_alias dsql_setting_aliases[] = {
+const struct dsql_setting_alias dsql_setting_aliases[DSQL_SETTING_ALIAS_COUNT] = {
     {DSQL_SETTING_endpoint, "CLUSTER_ENDPOINT"},
     {DSQL_SETTING_region, "AWS_REGION"},
     {DSQL_SETTING_region, "AWS_DEFAULT_REGION"},
     {DSQL_SETTING_region, "REGION"},
 };
-const size_t dsql_setting_alias_count = DSQL_COUNT_OF(dsql_setting_aliases);
 
 const char *dsql_origin_name(enum dsql_origin origin)
 {
@@ -52,10 +52,12 @@ const char *dsql_finding_name(enum dsql_finding_kind kind)
 
 enum dsql_setting dsql_setting_find(struct dsql_span variable)
 {
-    for (size_t i = 0; i < DSQL_SETTING_COUNT; i++)
-        if (dsql_span_eq(variable, dsql_span_of(dsql_settings[i].variable)))
+    for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
+        const struct dsql_setting_info *info = &dsql_settings[i];
+        if (dsql_span_eq(variable, (struct dsql_span){info->variable, info->variable_len}))
             return (enum dsql_setting)i;
-    for (size_t i = 0; i < dsql_setting_alias_count; i++)
+    }
+    for (size_t i = 0; i < DSQL_SETTING_ALIAS_COUNT; i++)
         if (dsql_span_eq(variable, dsql_span_of(dsql_setting_aliases[i].variable)))
             return dsql_setting_aliases[i].setting;
     return DSQL_SETTING_COUNT;
@@ -77,10 +79,11 @@ void dsql_config_value(const struct dsql_config *config, enum dsql_setting setti
         dsql_duration_format(sb, *(const int64_t *)at);
         break;
     case DSQL_SETTING_FRACTION:
-        dsql_strbuf_addf(sb, "%.15g", *(const double *)at);
+        dsql_strbuf_add_f64(sb, *(const double *)at);
         break;
     case DSQL_SETTING_TEXT:
     case DSQL_SETTING_ADDRESS:
+    case DSQL_SETTING_LISTEN:
         dsql_strbuf_add_str(sb, at);
         break;
     case DSQL_SETTING_LEVEL:
@@ -117,6 +120,9 @@ void dsql_setting_range(enum dsql_setting setting, struct dsql_strbuf *sb)
         break;
     case DSQL_SETTING_ADDRESS:
         dsql_strbuf_add_str(sb, "host or host:port");
+        break;
+    case DSQL_SETTING_LISTEN:
+        dsql_strbuf_add_str(sb, "host:port, :port or off");
         break;
     case DSQL_SETTING_LEVEL:
         dsql_strbuf_add_str(sb, "error, warn, info, debug");

@@ -89,8 +89,9 @@ enum {
 
 /*
  * The number of an operation name, made on first use. Anything that is no letter, digit or
- * underscore becomes one. When there is no room or no memory it answers DSQL_OPERATION_OTHER and
- * says so in the log.
+ * underscore becomes an underscore, and a long name is cut; names that are then equal share one
+ * number. An empty name is DSQL_OPERATION_OTHER. So is one for which there is no room or no memory,
+ * and the log says which of the two.
  */
 unsigned dsql_metrics_operation(struct dsql_metrics *metrics, const char *name);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 
 enum { SHARDS = 8, LINE_CELLS = DSQL_CACHE_LINE / sizeof(uint64_t) };
 
@@ -57,13 +58,30 @@ static void copy_name(char *to, size_t cap, const char *from)
     dsql_strbuf_add_str(&sb, from);
 }
 
+/* As much as fits in whole characters; a byte that is not UTF-8 becomes U+FFFD. */
+static void copy_utf8(char *to, size_t cap, const char *from)
+{
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, to, cap);
+    for (struct dsql_span s = dsql_span_of(from); s.len > 0;) {
+        size_t n = dsql_utf8_len(s);
+        struct dsql_span c = n ? dsql_span_first(s, n) : DSQL_SPAN("\xef\xbf\xbd");
+        if (c.len > cap - 1 - sb.len)
+            break;
+        dsql_strbuf_add(&sb, c);
+        s = dsql_span_from(s, n ? n : 1);
+    }
+}
+
 enum dsql_rc dsql_metrics_new(const char *service, struct dsql_metrics **metrics)
 {
+    if (!service)
+        return DSQL_INVALID;
     struct dsql_metrics *m = calloc(1, sizeof(*m));
     if (!m)
         return DSQL_NO_MEMORY;
     lay_out(m);
-    copy_name(m->service, sizeof(m->service), service);
+    copy_utf8(m->service, sizeof(m->service), service);
     copy_name(m->operations[DSQL_OPERATION_OTHER].name, sizeof(m->operations[0].name), "other");
     m->process_block = new_block(m->process_cells);
     m->operations[DSQL_OPERATION_OTHER].block = new_block(m->operation_cells);
@@ -102,18 +120,22 @@ static void clean_name(char *to, const char *from)
     to[n] = '\0';
 }
 
-/* With the lock held: finds or makes the operation. */
-static unsigned find_or_add(struct dsql_metrics *m, const char *clean)
+/* With the lock held: finds or makes the operation. If it can't, *refused says why. */
+static unsigned find_or_add(struct dsql_metrics *m, const char *clean, const char **refused)
 {
     unsigned count = atomic_load_explicit(&m->operation_count, memory_order_relaxed);
     for (unsigned i = 0; i < count; i++)
         if (dsql_span_eq(dsql_span_of(m->operations[i].name), dsql_span_of(clean)))
             return i;
-    if (count == DSQL_OPERATIONS_MAX)
+    if (count == DSQL_OPERATIONS_MAX) {
+        *refused = "full";
         return DSQL_OPERATION_OTHER;
+    }
     void *block = new_block(m->operation_cells);
-    if (!block)
+    if (!block) {
+        *refused = "memory";
         return DSQL_OPERATION_OTHER;
+    }
     copy_name(m->operations[count].name, sizeof(m->operations[count].name), clean);
     m->operations[count].block = block;
     /* Readers load the count with acquire order: what they may index is complete. */
@@ -125,11 +147,14 @@ unsigned dsql_metrics_operation(struct dsql_metrics *m, const char *name)
 {
     char clean[DSQL_OPERATION_NAME_MAX + 1];
     clean_name(clean, name);
+    if (clean[0] == '\0')
+        return DSQL_OPERATION_OTHER;
+    const char *refused = NULL;
     pthread_mutex_lock(&m->lock);
-    unsigned operation = find_or_add(m, clean);
+    unsigned operation = find_or_add(m, clean, &refused);
     pthread_mutex_unlock(&m->lock);
-    if (operation == DSQL_OPERATION_OTHER && !dsql_span_eq(dsql_span_of(clean), DSQL_SPAN("other")))
-        dsql_log(dsql_log_default(), DSQL_EVENT_METRICS_LABEL_OVERFLOW,
+    if (refused)
+        dsql_log(dsql_log_default(), DSQL_EVENT_METRICS_LABEL_OVERFLOW, DSQL_F("reason", refused),
                  DSQL_F("operation", (const char *)clean), DSQL_F("limit", DSQL_OPERATIONS_MAX));
     return operation;
 }

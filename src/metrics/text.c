@@ -74,13 +74,16 @@ static void add_histogram(const struct dsql_metrics *m, struct dsql_strbuf *sb,
         uint64_t bound = units[unit].bounds[i], upto = dsql_hist_count_upto(hist, bound);
         add_head(m, sb, s, "_bucket");
         /* Others may have recorded since: a bucket must not exceed the total. */
-        dsql_strbuf_addf(sb, ",le=\"%.10g\"} %llu\n", (double)bound / units[unit].per_shown,
-                         (unsigned long long)(upto < count ? upto : count));
+        dsql_strbuf_add_str(sb, ",le=\"");
+        dsql_strbuf_add_f64(sb, (double)bound / units[unit].per_shown);
+        dsql_strbuf_addf(sb, "\"} %llu\n", (unsigned long long)(upto < count ? upto : count));
     }
     add_head(m, sb, s, "_bucket");
     dsql_strbuf_addf(sb, ",le=\"+Inf\"} %llu\n", (unsigned long long)count);
     add_head(m, sb, s, "_sum");
-    dsql_strbuf_addf(sb, "} %.17g\n", (double)dsql_hist_sum(hist) / units[unit].per_shown);
+    dsql_strbuf_add_str(sb, "} ");
+    dsql_strbuf_add_f64(sb, (double)dsql_hist_sum(hist) / units[unit].per_shown);
+    dsql_strbuf_add_char(sb, '\n');
     add_head(m, sb, s, "_count");
     dsql_strbuf_addf(sb, "} %llu\n", (unsigned long long)count);
 }

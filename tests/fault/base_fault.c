@@ -52,11 +52,22 @@ static bool use_heap(void)
     while (pushed < DSQL_COUNT_OF(nodes) && dsql_heap_push(&heap, &nodes[pushed]) == DSQL_OK)
         pushed++;
     if (pushed < DSQL_COUNT_OF(nodes))
-        assert_false(dsql_heap_has(&nodes[pushed]));
+        assert_false(dsql_heap_node_is_in(&nodes[pushed]));
     assert_int_equal(heap.len, pushed);
     bool ok = pushed == DSQL_COUNT_OF(nodes) && dsql_heap_reserve(&heap, 1000) == DSQL_OK;
     dsql_heap_fini(&heap);
     return ok;
+}
+
+static unsigned full, memory;
+
+static void count_reasons(void *arg, enum dsql_log_level level, const char *line, size_t len)
+{
+    (void)arg, (void)level;
+    struct dsql_span text = {line, len};
+    assert_non_null(memmem(text.ptr, text.len, "event=metrics.label_overflow", 28));
+    full += memmem(text.ptr, text.len, " reason=full ", 13) != NULL;
+    memory += memmem(text.ptr, text.len, " reason=memory ", 15) != NULL;
 }
 
 static bool use_metrics(void)
@@ -76,22 +87,20 @@ static bool use_metrics(void)
     return ok;
 }
 
-static void ignore(void *arg, enum dsql_log_level level, const char *line, size_t len)
-{
-    (void)arg, (void)level, (void)line, (void)len;
-}
-
 TEST(every_object_survives)
 {
-    dsql_log_set_sink(ignore, NULL);
+    dsql_log_set_sink(count_reasons, NULL);
     assert_int_equal(alloc_fault_run("secret", use_secret, false), 3);
     assert_true(alloc_fault_run("strbuf", use_strbuf, false) > 3);
     assert_true(alloc_fault_run("heap", use_heap, false) > 3);
     assert_true(alloc_fault_run("metrics", use_metrics, false) > 5);
+    assert_int_equal(memory, 1); /* the one run in which the operation's block failed */
+    assert_int_equal(full, 0);
     dsql_log_set_sink(NULL, NULL);
 }
 
-#define PASSWORD "correct horse"
+/* Long, and with different bytes at both ends: all of it has to go. */
+#define PASSWORD "correct horse battery staple, IQoJb3JpZ2luX2VjEJr//////////wEaCXVzLWVhc3QtMSJ"
 static int wiped;
 
 static void look(const void *block)

@@ -28,8 +28,8 @@ static bool mint_and_verify(void)
     struct dsql_secret token = {0};
     struct dsql_err err;
     bool ok = dsql_token_mint(&order, &token, &err) == DSQL_OK &&
-              dsql_token_verify(&verifier, dsql_secret_reveal(&token), DSQL_SPAN("app"), order.at,
-                                NULL, &err) == DSQL_OK;
+              dsql_token_verify(&verifier, dsql_revealed_span(dsql_secret_reveal(&token)),
+                                DSQL_SPAN("app"), order.at, NULL, &err) == DSQL_OK;
     if (!ok)
         assert_int_equal(err.rc, DSQL_NO_MEMORY);
     dsql_secret_fini(&token);

@@ -4,7 +4,7 @@
 #include "support/config_check.h"
 #include "support/fuzz.h"
 
-enum { VARIABLES_MAX = 128 };
+enum { VARIABLES_MAX = 32 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

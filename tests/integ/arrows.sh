@@ -17,5 +17,20 @@ wrong src/base/x.c config/config.h 'base may not see config'
 wrong src/core/x.h metrics/metrics.h 'core may not see metrics'
 wrong src/config/x.c metrics/metrics.h 'config may not see metrics'
 wrong src/sim/x.c pool/pool.h 'sim may not see pool'
+wrong src/local/x.c pool/pool.h 'local may not see pool'
+wrong src/local/x.h budget/budget.h 'local may not see budget'
+wrong src/local/x.c sim/sim.h 'local may not see sim'
 wrong src/pool/x.c cli/command.h 'pool may not see cli'
 wrong src/misc/x.c base/defs.h 'the folder src/misc has no tier'
+
+right() { # right FILE INCLUDE
+    rm -rf "$scratch/tree"
+    mkdir -p "$scratch/tree/$(dirname "$1")"
+    printf '#include "%s"\n' "$2" >"$scratch/tree/$1"
+    "$SOURCE_DIR/scripts/arrows" "$scratch/tree" || fail "$1 may not include $2"
+}
+right src/local/x.c pgwire/frame.h
+right src/local/x.c aws/token.h
+right src/local/x.c core/bucket.h
+right src/sim/x.c core/bucket.h
+right src/cli/x.c local/front.h

@@ -1,6 +1,74 @@
 #!/bin/bash
-# On a machine where all is there, scripts/bootstrap says nothing and changes nothing.
+# scripts/bootstrap: on a machine where all is there it says nothing, for tests or not; where something is
+# missing it fetches only what was asked for; and where it may not install, it says so.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 expect 0 "$SOURCE_DIR/scripts/bootstrap"
 [ -z "$out$err" ] || fail "it has something to say: $out $err"
+expect 0 "$SOURCE_DIR/scripts/bootstrap" test
+[ -z "$out$err" ] || fail "it has something to say: $out $err"
+
+# A tree of its own, and tools that only pretend and note what they were asked.
+mkdir -p "$scratch/tree/scripts" "$scratch/stubs"
+cp "$SOURCE_DIR/scripts/bootstrap" "$scratch/tree/scripts/"
+stub() { # stub NAME, its script on stdin
+    { echo '#!/bin/sh' && cat; } >"$scratch/stubs/$1"
+    chmod +x "$scratch/stubs/$1"
+}
+stub dpkg-query <<'SH'
+for package; do :; done
+[ "$package" = "$(cat "$NOTES/missing" 2>/dev/null)" ] || printf installed
+SH
+stub apt-get <<'SH'
+echo "$*" >>"$NOTES/asked"
+case "$*" in
+    'update'*) touch "$NOTES/updated" ;;
+    *download*) [ ! -e "$NOTES/stale" ] || [ -e "$NOTES/updated" ] || exit 100; : >prometheus_1_all.deb ;;
+esac
+SH
+stub dpkg-deb <<'SH'
+mkdir -p "$3/usr/bin" && : >"$3/usr/bin/promtool" && chmod +x "$3/usr/bin/promtool"
+SH
+stub sudo <<'SH'
+exit 1
+SH
+mkdir "$scratch/notes"
+bootstrap() { env NOTES="$scratch/notes" PATH="$scratch/stubs:$PATH" "$scratch/tree/scripts/bootstrap" "$@"; }
+asked() { cat "$scratch/notes/asked" 2>/dev/null || true; }
+
+# Without `test`, promtool is no reason for a network; with it, current lists need no update.
+expect 0 bootstrap
+[ -z "$out$err$(asked)" ] || fail "plain: $out $err $(asked)"
+expect 0 bootstrap test
+[ -x "$scratch/tree/.tools/promtool" ] || fail "no promtool"
+[ "$(asked)" = 'download -q prometheus' ] || fail "promtool: $(asked)"
+
+chmod -R a+rX "$scratch"
+chmod a+rwX "$scratch/notes" "$scratch/tree" "$scratch/tree/.tools"
+if [ "$(id -u)" = 0 ]; then
+    # Old lists are updated once.
+    rm -r "$scratch/tree/.tools" "$scratch/notes/asked"
+    touch "$scratch/notes/stale"
+    expect 0 bootstrap test
+    [ "$(asked | paste -sd, | tr ' ' _)" = 'download_-q_prometheus,update_-q,download_-q_prometheus' ] ||
+        fail "stale lists: $(asked)"
+    rm "$scratch/notes/stale" "$scratch/notes/updated" "$scratch/notes/asked"
+
+    echo mandoc >"$scratch/notes/missing"
+    expect 0 bootstrap
+    contains "$out" 'installing mandoc'
+    [ "$(asked | paste -sd, | tr ' ' _)" = 'update_-q,install_-q_-y_--no-install-recommends_mandoc' ] ||
+        fail "a package: $(asked)"
+    as_nobody=(setpriv --reuid nobody --regid nogroup --clear-groups)
+else
+    echo mandoc >"$scratch/notes/missing"
+    as_nobody=()
+fi
+
+# Neither root nor sudo: the whole explanation, and no attempt.
+rm -f "$scratch/notes/asked"
+chmod a+r "$scratch/notes/missing"
+expect 1 "${as_nobody[@]}" env NOTES="$scratch/notes" PATH="$scratch/stubs:$PATH" "$scratch/tree/scripts/bootstrap"
+[ "$err" = "bootstrap: these packages are missing: mandoc
+bootstrap: run this as root, or as a user with sudo that asks for no password" ] || fail "no root: $err"
+[ -z "$(asked)" ] || fail "no root, and yet: $(asked)"

@@ -25,8 +25,45 @@ expect 2 "$dsql" confg
 expect 2 "$dsql" config --jsn
 [ "$err" = "dsql: 'dsql config' has no option --jsn; did you mean --json?" ] || fail "$err"
 expect 2 "$dsql" help nobody
+[ "$err" = "dsql: 'nobody' is no command and no reference; 'dsql help' lists them" ] || fail "$err"
+expect 2 "$dsql" help metrcs
+[ "$err" = "dsql: 'metrcs' is no command and no reference; did you mean 'dsql help metrics'?" ] || fail "$err"
+expect 2 "$dsql" help completon
+contains "$err" "did you mean 'dsql help completion'?"
 expect 2 "$dsql" completion tcsh
 expect 2 "$dsql" help version --markdown
+contains "$err" 'dsql help config | metrics | events'
+expect 2 "$dsql" help --markdown
+
+# Words that remain are no help.
+for words in 'config foo' 'metrics foo' 'version foo' 'config version'; do
+    # shellcheck disable=SC2086 # two words
+    expect 2 "$dsql" help $words
+    [ "$err" = "dsql: 'dsql help ${words% *}' does not expect '${words#* }'" ] || fail "$err"
+done
+expect 2 "$dsql" help config foo --markdown
+expect 2 "$dsql" help config foo bar
+expect 2 "$dsql" help --man-pages="$scratch" config
+
+# What the user typed is shown printable, on one line.
+steering=$'a\nb\e[31m'
+for words in "$steering" "config --$steering" "config -$steering" "version $steering" "help $steering" \
+    "help config $steering" "completion $steering" "help --man-pages=$scratch/$steering"; do
+    status=0
+    IFS=' ' read -r -d '' -a typed <<<"$words" || true
+    typed[-1]=${typed[-1]%$'\n'}
+    "$dsql" "${typed[@]}" >/dev/null 2>"$scratch/err" || status=$?
+    [ $status != 0 ] || fail "'$words' is taken"
+    [ "$(wc -l <"$scratch/err")" = 1 ] || fail "more than one line: $(cat -v "$scratch/err")"
+    contains "$(cat "$scratch/err")" 'a?b?[31m'
+done
+
+# -- ends the options, --help included.
+expect 2 "$dsql" completion -- --help
+contains "$err" "no completion for '--help'"
+expect 2 "$dsql" completion -- -h
+expect 0 "$dsql" completion bash --help
+contains "$out" 'Usage: dsql completion'
 
 # A full disk must not look like success.
 status=0
@@ -35,11 +72,21 @@ status=0
 contains "$(cat "$scratch/err")" "can't write the output"
 expect 1 "$dsql" help --man-pages="$scratch/nowhere"
 contains "$err" "can't write $scratch/nowhere/dsql.1"
-
-# No line of help is wider than a terminal.
-for topic in '' config help token metrics events version completion; do
-    # shellcheck disable=SC2086 # none or one word
-    expect 0 "$dsql" help $topic
-    wide=$(awk 'length > 100' "$scratch/out")
-    [ -z "$wide" ] || fail "too wide in help $topic: $wide"
+for page in dsql dsql-help; do
+    mkdir "$scratch/$page"
+    ln -s /dev/full "$scratch/$page/$page.1"
+    expect 1 "$dsql" help --man-pages="$scratch/$page"
+    [ "$err" = "dsql: can't write $scratch/$page/$page.1: No space left on device" ] || fail "$err"
 done
+
+# No line of help is wider than a terminal, but for one command to be copied whole.
+expect 0 "$dsql" help
+topics=$(sed -n 's/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p' "$scratch/out")
+contains "$topics" metrics
+while read -r topic; do
+    # shellcheck disable=SC2086 # none, one or two words
+    expect 0 "$dsql" help $topic
+    wide=$(awk 'length > 80' "$scratch/out")
+    [ -z "$wide" ] || fail "too wide in help $topic: $wide"
+done <<<"
+$topics"

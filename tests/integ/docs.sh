@@ -11,9 +11,22 @@ diff "$scratch/out" "$SOURCE_DIR/docs/metrics.md" || fail "docs/metrics.md: run 
 expect 0 "$dsql" help events --markdown
 diff "$scratch/out" "$SOURCE_DIR/docs/events.md" || fail "docs/events.md: run 'make docs'"
 
+# The numbers in them are those of the code.
+number() { sed -n "s/.*$1 = \([0-9]*\),.*/\1/p" "$SOURCE_DIR/src/$2"; }
+grep -q "beyond $(number DSQL_OPERATIONS_MAX metrics/metrics.h) |" "$SOURCE_DIR/docs/metrics.md" || fail "operations"
+grep -q "at most $(number DSQL_LOG_BURST base/log.h) lines" "$SOURCE_DIR/docs/events.md" || fail "the burst of an event"
+
+# The fuzzer's words are those of the table.
+"$dsql" help config | sed -n 's/^  \(DSQL_[A-Z_]*\)$/\1/p' >"$scratch/variables"
+[ "$(wc -l <"$scratch/variables")" -gt 40 ] || fail "too few variables"
+while read -r variable; do
+    grep -q "^\"$variable=\"\$" "$SOURCE_DIR/tests/fuzz/config.dict" || fail "tests/fuzz/config.dict lacks $variable"
+done <"$scratch/variables"
+
 mkdir "$scratch/man"
 expect 0 "$dsql" help --man-pages="$scratch/man"
-for page in dsql dsql-config dsql-help dsql-token dsql-version dsql-completion; do
+for page in dsql $("$dsql" help | awk '/Commands;/ {on = 1} /^References/ {on = 0} on && /^  [a-z]/ {
+    sub(/^  /, ""); sub(/  .*/, ""); gsub(/ /, "-"); print "dsql-" $0}'); do
     [ -s "$scratch/man/$page.1" ] || fail "no page $page"
     mandoc -T lint -W error "$scratch/man/$page.1" || fail "$page.1 is no clean man page"
 done

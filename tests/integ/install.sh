@@ -1,20 +1,30 @@
 #!/bin/bash
-# `make install` gives a C program outside the tree what it needs, through pkg-config and through CMake.
+# `make install` gives a C program outside the tree what it needs, through pkg-config and through CMake,
+# wherever it is put; built the way a packager does, without the tests.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
-prefix=$scratch/prefix
-cmake --install "$BUILD_DIR" --prefix "$prefix" >"$scratch/log" || fail "$(cat "$scratch/log")"
-libdir=$(dirname "$(find "$prefix" -name libdsql.so)")
+packager="cmake -G Ninja -DCMAKE_C_COMPILER=$CC -DCMAKE_BUILD_TYPE=MinSizeRel -DBUILD_TESTING=OFF -DDSQL_WERROR=OFF"
+make_install() { # make_install VARIABLE=VALUE...
+    env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u DESTDIR -u PREFIX make --no-print-directory -C "$SOURCE_DIR" \
+        install BUILD="$scratch/build" CMAKE="$packager" "$@" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
+}
+check_files() { # check_files PREFIX
+    for file in bin/dsql include/dsql/dsql.h include/dsql/err.h share/man/man1/dsql.1 \
+        share/man/man1/dsql-config.1 share/bash-completion/completions/dsql; do
+        [ -e "$1/$file" ] || fail "$file is not installed"
+    done
+    for file in libdsql.so libdsql.a pkgconfig/libdsql.pc cmake/dsql/dsql-config.cmake; do
+        [ -n "$(find "$1" -path "*/$file")" ] || fail "$file is not installed"
+    done
+}
 
-for file in bin/dsql include/dsql/dsql.h include/dsql/err.h share/man/man1/dsql.1 \
-    share/man/man1/dsql-config.1 share/bash-completion/completions/dsql; do
-    [ -e "$prefix/$file" ] || fail "$file is not installed"
-done
-for file in libdsql.a pkgconfig/libdsql.pc cmake/dsql/dsql-config.cmake; do
-    [ -e "$libdir/$file" ] || fail "$file is not installed"
-done
-# The configured prefix is baked into the .pc file; the tests install elsewhere.
-sed -i "s|^prefix=.*|prefix=$prefix|" "$libdir/pkgconfig/libdsql.pc"
+# A place with a blank in its name that no loader searches.
+prefix="$scratch/a place"
+make_install PREFIX="$prefix"
+check_files "$prefix"
+libdir=$(dirname "$(find "$prefix" -name libdsql.so)")
+contains "$(cat "$scratch/log")" "The loader does not search $libdir"
+if [ -e "$scratch/build/tests" ] || [ -e "$scratch/build/bench" ]; then fail "BUILD_TESTING=OFF builds tests"; fi
 
 mkdir "$scratch/app"
 cat >"$scratch/app/app.c" <<'C'
@@ -40,15 +50,18 @@ int main(void)
 C
 wanted="libdsql $("$dsql" version | cut -d' ' -f2): CONFLICT is class retry;"
 
+compile() { # compile OUTPUT FLAG...; the flags as pkg-config quotes them
+    local output=$1
+    shift
+    eval "set -- $*"
+    "$CC" -std=c17 -Wall -Wextra -Werror "$scratch/app/app.c" -o "$output" "$@"
+}
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-# shellcheck disable=SC2046 # words of a command
-"$CC" -std=c17 -Wall -Wextra -Werror "$scratch/app/app.c" -o "$scratch/app/shared" \
-    $(pkg-config --cflags --libs libdsql)
+compile "$scratch/app/shared" "$(pkg-config --cflags --libs libdsql)"
 contains "$(LD_LIBRARY_PATH=$libdir "$scratch/app/shared")" "$wanted"
 [ "$(pkg-config --modversion libdsql)" = "$("$dsql" version | cut -d' ' -f2)" ] || fail "pkg-config version"
-# shellcheck disable=SC2046
-"$CC" "$scratch/app/app.c" -o "$scratch/app/static" $(pkg-config --cflags libdsql) "$libdir/libdsql.a" \
-    $(pkg-config --static --libs-only-l libdsql | sed 's/-ldsql//')
+compile "$scratch/app/static" "$(pkg-config --cflags libdsql)" "'$libdir/libdsql.a'" \
+    "$(pkg-config --static --libs-only-l libdsql | sed 's/-ldsql//')"
 contains "$("$scratch/app/static")" "$wanted"
 
 cat >"$scratch/app/CMakeLists.txt" <<'CMAKE'
@@ -65,3 +78,13 @@ cmake -G Ninja -S "$scratch/app" -B "$scratch/app/build" -DCMAKE_PREFIX_PATH="$p
 cmake --build "$scratch/app/build" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
 contains "$("$scratch/app/build/app")" "$wanted"
 contains "$("$scratch/app/build/app_static")" "$wanted"
+
+# Staged for a package: everything is below DESTDIR, nothing is said about this machine's loader, and
+# what was staged can be used from there.
+make_install PREFIX=/usr DESTDIR="$scratch/stage"
+check_files "$scratch/stage/usr"
+case $(cat "$scratch/log") in *loader*) fail "a staged installation speaks of the loader" ;; esac
+libdir=$(dirname "$(find "$scratch/stage/usr" -name libdsql.so)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+compile "$scratch/app/staged" "$(pkg-config --cflags --libs libdsql)"
+contains "$(LD_LIBRARY_PATH=$libdir "$scratch/app/staged")" "$wanted"

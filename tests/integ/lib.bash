@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the integration tests share. Each gets SOURCE_DIR, BUILD_DIR, CC and CXX from ctest, and a scratch
+# What the integration tests share. Each gets SOURCE_DIR, BUILD_DIR and CC from ctest, and a scratch
 # folder that goes away with it.
 set -euo pipefail
 export dsql=$BUILD_DIR/dsql

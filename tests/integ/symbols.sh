@@ -4,8 +4,10 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 so=$BUILD_DIR/libdsql.so
-major=$(sed -n 's/#define DSQL_VERSION_MAJOR //p' "$SOURCE_DIR/include/dsql/version.h")
-contains "$(readelf -d "$so")" "soname: [libdsql.so.$major]"
+number() { sed -n "s/#define DSQL_VERSION_$1 //p" "$SOURCE_DIR/include/dsql/version.h"; }
+version=$(number MAJOR)
+[ "$version" != 0 ] || version=0.$(number MINOR) # before 1.0 every minor version is its own interface
+contains "$(readelf -d "$so")" "soname: [libdsql.so.$version]"
 
 nm -D --defined-only "$so" | awk '{print $3}' | sort >"$scratch/exported"
 cat "$SOURCE_DIR"/include/dsql/*.h | tr '\n' ' ' | grep -oE 'DSQL_API [^;{]*' |

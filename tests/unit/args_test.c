@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "cli/manual.h"
+#include "cli/reference.h"
 #include "support/test.h"
 
 static const struct dsql_option options[] = {
@@ -41,6 +43,16 @@ TEST(options_and_operands_mix)
     assert_string_equal(args.operands[0], "-");
     assert_int_equal(PARSE("--", "--json"), DSQL_OK);
     assert_string_equal(args.operands[0], "--json");
+    assert_int_equal(PARSE("a", "--", "-p"), DSQL_OK); /* nothing behind it is an option */
+    assert_null(dsql_args_get(&args, "port"));
+    assert_string_equal(args.operands[1], "-p");
+    assert_int_equal(PARSE("--port", "-5", "a"), DSQL_OK); /* a value may begin with a dash */
+    assert_string_equal(dsql_args_get(&args, "port"), "-5");
+    assert_int_equal(PARSE("-p", "--json", "a"), DSQL_OK);
+    assert_string_equal(dsql_args_get(&args, "port"), "--json");
+    assert_false(dsql_args_has(&args, "json"));
+    assert_int_equal(PARSE("--port=-5", "a"), DSQL_OK);
+    assert_string_equal(dsql_args_get(&args, "port"), "-5");
 }
 
 TEST(mistakes_are_one_clear_line)
@@ -63,21 +75,89 @@ TEST(mistakes_are_one_clear_line)
     assert_int_equal(PARSE("--"), DSQL_INVALID);
 }
 
+TEST(mistakes_leave_the_result_alone)
+{
+    assert_int_equal(PARSE("--port=7", "a"), DSQL_OK);
+    assert_int_equal(PARSE("--port=8", "b", "c", "d"), DSQL_INVALID);
+    assert_string_equal(dsql_args_get(&args, "port"), "7");
+    assert_string_equal(args.operands[0], "a");
+}
+
+TEST(mistakes_are_shown_printable_and_cut)
+{
+    assert_int_equal(PARSE("--j\nn\x1b[31m"), DSQL_INVALID);
+    assert_string_equal(err.message, "'dsql try' has no option --j?n?[31m; see 'dsql help try'");
+    assert_int_equal(PARSE("--js\nn"), DSQL_INVALID);
+    assert_string_equal(err.message, "'dsql try' has no option --js?n; did you mean --json?");
+    assert_int_equal(PARSE("-\n"), DSQL_INVALID);
+    assert_string_equal(err.message, "'dsql try' has no option -?; see 'dsql help try'");
+    assert_int_equal(PARSE("a", "b", "c\nd"), DSQL_INVALID);
+    assert_string_equal(err.message, "'dsql try' does not expect 'c?d'; see 'dsql help try'");
+    char word[1000];
+    memset(word, 'x', sizeof(word));
+    word[sizeof(word) - 1] = '\0';
+    assert_int_equal(PARSE("a", "b", word), DSQL_INVALID);
+    assert_non_null(strstr(err.message, "xxx...'; see 'dsql help try'"));
+    int words;
+    const char *const steering[] = {"a\nb\x1b[31m"};
+    assert_null(dsql_command_find(dsql_commands, dsql_command_count, 1, steering, &words, &err));
+    assert_string_equal(err.message, "'a?b?[31m' is no command; 'dsql help' lists them");
+    const char *const near[] = {"confi\n"};
+    assert_null(dsql_command_find(dsql_commands, dsql_command_count, 1, near, &words, &err));
+    assert_string_equal(err.message, "'confi?' is no command; did you mean 'dsql config'?");
+}
+
 TEST(commands_are_found)
 {
     int words = 0;
     const char *const config[] = {"config", "--json"};
-    const struct dsql_command *found = dsql_command_find(2, config, &words, &err);
+    const struct dsql_command *found =
+        dsql_command_find(dsql_commands, dsql_command_count, 2, config, &words, &err);
     assert_non_null(found);
     assert_string_equal(found->name, "config");
     assert_int_equal(words, 1);
     const char *const misspelt[] = {"confg"};
-    assert_null(dsql_command_find(1, misspelt, &words, &err));
+    assert_null(dsql_command_find(dsql_commands, dsql_command_count, 1, misspelt, &words, &err));
     assert_string_equal(err.message, "'confg' is no command; did you mean 'dsql config'?");
     const char *const odd[] = {"teapots"};
-    assert_null(dsql_command_find(1, odd, &words, &err));
+    assert_null(dsql_command_find(dsql_commands, dsql_command_count, 1, odd, &words, &err));
     assert_string_equal(err.message, "'teapots' is no command; 'dsql help' lists them");
-    assert_null(dsql_command_find(0, NULL, &words, &err));
+    assert_null(dsql_command_find(dsql_commands, dsql_command_count, 0, NULL, &words, &err));
+}
+
+TEST(the_longest_name_wins)
+{
+    static const struct dsql_command local = {.name = "local"}, exec = {.name = "local exec"},
+                                     log = {.name = "log"}, only = {.name = "only two"};
+    /* Both orders: neither the first nor the last of the table is special. */
+    static const struct dsql_command *const tables[][4] = {{&local, &exec, &log, &only},
+                                                           {&only, &log, &exec, &local}};
+    static const struct {
+        const char *argv[3];
+        int argc;
+        const struct dsql_command *found;
+        int words;
+    } cases[] = {
+        {{"local"}, 1, &local, 1},
+        {{"local", "exec"}, 2, &exec, 2},
+        {{"local", "exec", "local"}, 3, &exec, 2},
+        {{"local", "exe"}, 2, &local, 1},
+        {{"local", "--", "exec"}, 3, &local, 1},
+        {{"log", "exec"}, 2, &log, 1},
+        {{"only", "two"}, 2, &only, 2},
+        {{"only"}, 1, NULL, 0},
+        {{"local exec"}, 1, NULL, 0},
+        {{"lo"}, 1, NULL, 0},
+    };
+    for (size_t t = 0; t < DSQL_COUNT_OF(tables); t++) {
+        for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+            int words = -1;
+            assert_ptr_equal(
+                dsql_command_find(tables[t], 4, cases[i].argc, cases[i].argv, &words, NULL),
+                cases[i].found);
+            assert_int_equal(words, cases[i].words);
+        }
+    }
 }
 
 TEST(the_table_is_sound)
@@ -100,13 +180,58 @@ TEST(the_table_is_sound)
     }
 }
 
+/* What is printed into a stream, in static memory. */
+static char printed[4096];
+
+static FILE *open_printed(void)
+{
+    FILE *out = fmemopen(printed, sizeof(printed), "w");
+    assert_non_null(out);
+    return out;
+}
+
+static void assert_fills(int indent, const char *text, const char *wanted)
+{
+    FILE *out = open_printed();
+    dsql_manual_fill(out, indent, text);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(printed, wanted);
+}
+
+#define TEN     "123456789 "
+#define SEVENTY TEN TEN TEN TEN TEN TEN TEN
+
+TEST(text_fills_80_columns)
+{
+    assert_fills(0, SEVENTY "1234567890", SEVENTY "1234567890\n"); /* just fits */
+    assert_fills(0, SEVENTY "12345678901", TEN TEN TEN TEN TEN TEN "123456789\n12345678901\n");
+    assert_fills(10, TEN TEN TEN TEN TEN TEN "1234567890",
+                 "          " TEN TEN TEN TEN TEN TEN "1234567890\n");
+    assert_fills(10, TEN TEN TEN TEN TEN TEN "12345678901",
+                 "          " TEN TEN TEN TEN TEN "123456789\n          12345678901\n");
+    assert_fills(2, "a\nb\n\nc\n    as  it   is\nd", "  a b\n\n  c\n    as  it   is\n  d\n");
+}
+
+TEST(cells_do_not_end_early)
+{
+    FILE *out = open_printed();
+    dsql_reference_cell(out, "a | b|");
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(printed, "a \\| b\\|");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_mix),
         cmocka_unit_test(mistakes_are_one_clear_line),
+        cmocka_unit_test(mistakes_leave_the_result_alone),
+        cmocka_unit_test(mistakes_are_shown_printable_and_cut),
         cmocka_unit_test(commands_are_found),
+        cmocka_unit_test(the_longest_name_wins),
         cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(text_fills_80_columns),
+        cmocka_unit_test(cells_do_not_end_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,16 +14,60 @@ TEST(every_code_has_name_text_and_class)
     assert_int_equal(dsql_rc_class((enum dsql_rc)999), DSQL_CLASS_PERMANENT);
 }
 
-TEST(the_class_says_what_to_do)
+/* The codes again, in their order: programs rely on number, name and class, so that whoever changes
+ * one has to do it here too. A new code is a new row at the end. */
+TEST(numbers_names_and_classes_do_not_change)
 {
+    static const struct {
+        const char *name, *cls;
+    } rows[] = {
+        {"OK", "ok"},
+        {"CONDITION_FAILED", "condition"},
+        {"CONFLICT", "retry"},
+        {"SCHEMA_CHANGED", "retry"},
+        {"COMMIT_UNKNOWN", "unknown"},
+        {"EMPTY", "busy"},
+        {"THROTTLED", "busy"},
+        {"LIMIT", "busy"},
+        {"TIMEOUT", "busy"},
+        {"DENIED", "denied"},
+        {"LOST", "lost"},
+        {"CLOSED", "caller"},
+        {"CANCELLED", "caller"},
+        {"INVALID", "caller"},
+        {"NOT_FOUND", "caller"},
+        {"UNSUPPORTED", "permanent"},
+        {"NO_MEMORY", "permanent"},
+        {"IO", "permanent"},
+        {"PROTOCOL", "permanent"},
+        {"DATABASE", "permanent"},
+    };
+    assert_int_equal(DSQL_COUNT_OF(rows), DSQL_RC_COUNT);
+    for (int rc = 0; rc < DSQL_RC_COUNT; rc++) {
+        assert_string_equal(dsql_rc_name((enum dsql_rc)rc), rows[rc].name);
+        assert_string_equal(dsql_class_name(dsql_rc_class((enum dsql_rc)rc)), rows[rc].cls);
+    }
     assert_int_equal(DSQL_OK, 0);
-    assert_int_equal(dsql_rc_class(DSQL_OK), DSQL_CLASS_OK);
-    assert_int_equal(dsql_rc_class(DSQL_CONFLICT), DSQL_CLASS_RETRY);
-    assert_int_equal(dsql_rc_class(DSQL_SCHEMA_CHANGED), DSQL_CLASS_RETRY);
-    assert_int_equal(dsql_rc_class(DSQL_CONDITION_FAILED), DSQL_CLASS_CONDITION);
-    assert_int_equal(dsql_rc_class(DSQL_COMMIT_UNKNOWN), DSQL_CLASS_UNKNOWN);
-    assert_int_equal(dsql_rc_class(DSQL_EMPTY), DSQL_CLASS_BUSY);
-    assert_int_equal(dsql_rc_class(DSQL_UNSUPPORTED), DSQL_CLASS_PERMANENT);
+    assert_int_equal(DSQL_TIMEOUT, 8);
+    assert_int_equal(DSQL_DATABASE, 19);
+    assert_int_equal(DSQL_CLASS_OK, 0);
+    assert_int_equal(DSQL_CLASS_RETRY, 2);
+    assert_int_equal(DSQL_CLASS_PERMANENT, 8);
+    assert_string_equal(dsql_class_name((enum dsql_class)999), "?");
+}
+
+TEST(an_error_may_quote_itself)
+{
+    struct dsql_err err;
+    assert_int_equal(dsql_err_set(&err, DSQL_IO, "the disk is gone"), DSQL_IO);
+    dsql_err_hint(&err, "find it");
+    assert_int_equal(dsql_err_set(&err, DSQL_LOST, "while reading: %s (%s)", err.message, err.hint),
+                     DSQL_LOST);
+    assert_string_equal(err.message, "while reading: the disk is gone (find it)");
+    assert_string_equal(err.hint, "");
+    dsql_err_hint(&err, "ask");
+    dsql_err_hint(&err, "first %s, then %s", err.hint, err.hint);
+    assert_string_equal(err.hint, "first ask, then ask");
 }
 
 TEST(set_fills_and_returns)
@@ -61,7 +105,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_has_name_text_and_class),
-        cmocka_unit_test(the_class_says_what_to_do),
+        cmocka_unit_test(numbers_names_and_classes_do_not_change),
+        cmocka_unit_test(an_error_may_quote_itself),
         cmocka_unit_test(set_fills_and_returns),
         cmocka_unit_test(long_messages_are_cut),
         cmocka_unit_test(version_is_the_headers),

@@ -17,7 +17,7 @@ static int pop_key(struct dsql_heap *heap)
 {
     struct dsql_heap_node *node = dsql_heap_pop(heap);
     assert_non_null(node);
-    assert_false(dsql_heap_has(node));
+    assert_false(dsql_heap_node_is_in(node));
     return DSQL_CONTAINER_OF(node, struct item, node)->key;
 }
 
@@ -30,7 +30,7 @@ TEST(pops_in_order_removes_and_updates)
     assert_null(dsql_heap_pop(&heap));
     for (size_t i = 0; i < DSQL_COUNT_OF(items); i++)
         assert_int_equal(dsql_heap_push(&heap, &items[i].node), DSQL_OK);
-    assert_true(dsql_heap_has(&items[0].node));
+    assert_true(dsql_heap_node_is_in(&items[0].node));
     dsql_heap_remove(&heap, &items[2].node); /* 4 */
     items[0].key = 0;                        /* was 5 */
     dsql_heap_update(&heap, &items[0].node);

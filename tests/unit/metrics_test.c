@@ -105,6 +105,23 @@ TEST(gauges)
     dsql_gauge_add(metrics, DSQL_SERIES(reservoir_size), -51);
     assert_shows("dsql_reservoir_size{service=\"history\"} -1\n");
     assert_int_equal(dsql_gauge_value(metrics, DSQL_SERIES(reservoir_size)), -1);
+    dsql_gauge_set(metrics, DSQL_SERIES(reservoir_size), 50); /* replaces, does not add */
+    dsql_gauge_set(metrics, DSQL_SERIES(reservoir_size), 7);
+    assert_int_equal(dsql_gauge_value(metrics, DSQL_SERIES(reservoir_size)), 7);
+}
+
+/* So that a rate starts at zero and a dashboard is not empty on the first day. */
+TEST(what_is_zero_is_shown)
+{
+    (void)dsql_metrics_operation(metrics, "Get");
+    assert_shows("\ndsql_pool_open{service=\"history\"} 0\n");
+    assert_shows("\ndsql_active_transactions{service=\"history\",operation=\"other\"} 0\n");
+    assert_shows("\ndsql_active_transactions{service=\"history\",operation=\"Get\"} 0\n");
+    assert_shows("\ndsql_tx_exhausted_total{service=\"history\",operation=\"Get\"} 0\n");
+    assert_shows("\ndsql_pool_wait_duration_bucket{service=\"history\",le=\"0.001\"} 0\n");
+    assert_shows("\ndsql_pool_wait_duration_bucket{service=\"history\",le=\"+Inf\"} 0\n");
+    assert_shows("\ndsql_pool_wait_duration_sum{service=\"history\"} 0\n");
+    assert_shows("\ndsql_pool_wait_duration_count{service=\"history\"} 0\n");
 }
 
 TEST(operations_are_registered_once)
@@ -113,6 +130,13 @@ TEST(operations_are_registered_once)
     assert_int_equal(dsql_metrics_operation(metrics, "UpdateShards"), a);
     unsigned b = dsql_metrics_operation(metrics, "evil\"} 1\n");
     assert_int_not_equal(a, b);
+    assert_int_equal(dsql_metrics_operation(metrics, "evil_-;1 "), b); /* equal once cleaned */
+    char longer[100];
+    memset(longer, 'x', sizeof(longer));
+    longer[DSQL_OPERATION_NAME_MAX + 1] = '\0';
+    unsigned c = dsql_metrics_operation(metrics, longer);
+    longer[DSQL_OPERATION_NAME_MAX] = '\0';
+    assert_int_equal(dsql_metrics_operation(metrics, longer), c); /* equal once cut */
     dsql_counter_add(metrics, DSQL_SERIES(tx_conflicts, .operation = a), 1);
     dsql_counter_add(metrics,
                      DSQL_SERIES(tx_retries, .operation = a, .value = DSQL_SQLSTATE_ATTEMPT_2), 1);
@@ -121,6 +145,49 @@ TEST(operations_are_registered_once)
     assert_shows("dsql_tx_retries_total{service=\"history\",operation=\"UpdateShards\","
                  "sqlstate=\"40001\",attempt=\"2\"} 1\n");
     assert_hides("attempt=\"3\""); /* further labels appear with their first event */
+}
+
+/* All bounds of one histogram's first series, as they are shown. */
+static void assert_bounds(const char *name, const char *const *bounds)
+{
+    char *out = text();
+    STRBUF(start, 128);
+    dsql_strbuf_addf(&start, "\n%s_bucket{", name);
+    const char *at = strstr(out, start.ptr);
+    for (; *bounds; bounds++) {
+        assert_non_null(at);
+        assert_true(dsql_span_starts(dsql_span_of(at), dsql_strbuf_span(&start)));
+        const char *le = strstr(at, "le=\""), *end = strchr(at + 1, '\n');
+        assert_true(le && end && le < end);
+        size_t len = strcspn(le + 4, "\"");
+        if (!dsql_span_eq((struct dsql_span){le + 4, len}, dsql_span_of(*bounds)))
+            fail_msg("%s: %.*s instead of %s", name, (int)len, le + 4, *bounds);
+        at = end;
+    }
+    STRBUF(sum, 128);
+    dsql_strbuf_addf(&sum, "\n%s_sum{", name);
+    assert_true(dsql_span_starts(dsql_span_of(at), dsql_strbuf_span(&sum)));
+    free(out);
+}
+
+TEST(bounds_are_what_dashboards_expect)
+{
+    static const char *const seconds[] = {"0.001", "0.0025", "0.005", "0.01", "0.025", "0.05",
+                                          "0.1",   "0.25",   "0.5",   "1",    "2.5",   "5",
+                                          "10",    "30",     "+Inf",  NULL};
+    static const char *const milliseconds[] = {
+        "0.0001", "0.00025", "0.0005", "0.001", "0.01", "0.1", "0.25", "0.5",
+        "1",      "2.5",     "5",      "10",    "50",   "100", "+Inf", NULL};
+    static const char *const tries[] = {"1", "2", "3", "4", "5", "6", "8", "11", "+Inf", NULL};
+    unsigned op = dsql_metrics_operation(metrics, "Get");
+    dsql_histogram_record(metrics, DSQL_SERIES(retry_attempts, .operation = op), 1);
+    dsql_histogram_record(metrics, DSQL_SERIES(tx_backoff, .operation = op), 1);
+    dsql_histogram_record(metrics, DSQL_SERIES(operation_duration, .operation = op), 1);
+    assert_bounds("dsql_pool_wait_duration", seconds);
+    assert_bounds("dsql_tx_backoff_seconds", seconds);
+    assert_bounds("dsql_operation_duration_seconds", seconds);
+    assert_bounds("dsql_reservoir_checkout_latency_milliseconds", milliseconds);
+    assert_bounds("dsql_retry_attempts_histogram", tries);
 }
 
 TEST(histograms)
@@ -160,18 +227,61 @@ TEST(the_service_name_is_escaped)
     dsql_metrics_destroy(NULL);
 }
 
+TEST(the_service_name_is_utf8_whatever_comes)
+{
+#define TEN   "0123456789"
+#define SIXTY TEN TEN TEN TEN TEN TEN
+    static const struct {
+        const char *given, *shown;
+    } cases[] = {
+        {"caf\xc3\xa9", "caf\xc3\xa9"},
+        {"a\xff"
+         "b\xc3",
+         "a\xef\xbf\xbd"
+         "b\xef\xbf\xbd"},
+        {"", ""},
+        {SIXTY "123", SIXTY "123"},
+        {SIXTY "1234", SIXTY "123"},
+        {SIXTY "1\xc3\xa9", SIXTY "1\xc3\xa9"},
+        {SIXTY "12\xc3\xa9", SIXTY "12"},
+        {SIXTY "\xf0\x9f\x98\x80", SIXTY},
+        {SIXTY "1\xff", SIXTY "1"},
+        {SIXTY "\xff", SIXTY "\xef\xbf\xbd"},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_metrics *m;
+        char *out;
+        size_t len;
+        assert_int_equal(dsql_metrics_new(cases[i].given, &m), DSQL_OK);
+        assert_int_equal(dsql_metrics_text(m, &out, &len), DSQL_OK);
+        STRBUF(line, 256);
+        dsql_strbuf_addf(&line, "\ndsql_pool_open{service=\"%s\"} 0\n", cases[i].shown);
+        if (!strstr(out, line.ptr))
+            fail_msg("no line: %s", line.ptr);
+        free(out);
+        dsql_metrics_destroy(m);
+    }
+    struct dsql_metrics *untouched = metrics;
+    assert_int_equal(dsql_metrics_new(NULL, &untouched), DSQL_INVALID);
+    assert_ptr_equal(untouched, metrics);
+}
+
 static int warnings;
 static void count_warning(void *arg, enum dsql_log_level level, const char *line, size_t len)
 {
-    (void)arg, (void)len;
+    static const char expected[] =
+        "event=metrics.label_overflow reason=full operation=one_more limit=512\n";
+    (void)arg;
     assert_int_equal(level, DSQL_LOG_WARN);
-    assert_non_null(strstr(line, "event=metrics.label_overflow"));
+    assert_non_null(memmem(line, len, expected, sizeof(expected) - 1)); /* not terminated */
     warnings++;
 }
 
 TEST(too_many_operations_share_the_last_place)
 {
     dsql_log_set_sink(count_warning, NULL);
+    assert_int_equal(dsql_metrics_operation(metrics, ""), DSQL_OPERATION_OTHER);
+    assert_int_equal(dsql_metrics_operation(metrics, "other"), DSQL_OPERATION_OTHER);
     for (int i = 1; i < DSQL_OPERATIONS_MAX; i++) {
         STRBUF(name, 16);
         dsql_strbuf_addf(&name, "op%d", i);
@@ -212,6 +322,9 @@ int main(void)
         METRICS_TEST(gauges),
         METRICS_TEST(operations_are_registered_once),
         METRICS_TEST(histograms),
+        METRICS_TEST(what_is_zero_is_shown),
+        METRICS_TEST(bounds_are_what_dashboards_expect),
+        METRICS_TEST(the_service_name_is_utf8_whatever_comes),
         METRICS_TEST(the_service_name_is_escaped),
         METRICS_TEST(too_many_operations_share_the_last_place),
         METRICS_TEST(label_sets_match_their_names),

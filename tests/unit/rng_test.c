@@ -27,6 +27,24 @@ TEST(splits_are_independent_and_repeatable)
     assert_int_equal(same_as_parent, 0);
 }
 
+/* An even gamma would halve the period; equal ones would make streams that are shifts of each
+ * other. */
+TEST(splits_have_gammas_of_their_own)
+{
+    enum { CHILDREN = 200 };
+    struct dsql_rng parent = dsql_rng_seeded(3);
+    uint64_t gammas[CHILDREN];
+    for (size_t i = 0; i < CHILDREN; i++) {
+        struct dsql_rng child = dsql_rng_split(&parent);
+        gammas[i] = child.gamma;
+        assert_true(child.gamma & 1);
+        assert_true(__builtin_popcountll(child.gamma ^ (child.gamma >> 1)) >= 24);
+        assert_true(child.gamma != parent.gamma);
+        for (size_t k = 0; k < i; k++)
+            assert_true(gammas[k] != gammas[i]);
+    }
+}
+
 TEST(below_is_even)
 {
     enum { BINS = 10, DRAWS = 100000 };
@@ -48,6 +66,7 @@ TEST(ranges_hold)
 {
     struct dsql_rng rng = dsql_rng_seeded(8);
     bool low = false, high = false;
+    double lowest = 1, highest = 0;
     for (int i = 0; i < 10000; i++) {
         int64_t draw = dsql_rng_between(&rng, -2, 2);
         assert_true(draw >= -2 && draw <= 2);
@@ -55,8 +74,11 @@ TEST(ranges_hold)
         high |= draw == 2;
         double unit = dsql_rng_unit(&rng);
         assert_true(unit >= 0 && unit < 1);
+        lowest = unit < lowest ? unit : lowest;
+        highest = unit > highest ? unit : highest;
     }
     assert_true(low && high);
+    assert_true(lowest < 0.01 && highest > 0.99);
     (void)dsql_rng_between(&rng, INT64_MIN, INT64_MAX);
     assert_int_equal(dsql_rng_between(&rng, 5, 5), 5);
 }
@@ -71,6 +93,33 @@ TEST(a_test_may_make_up_its_own)
     uint64_t highest = UINT64_MAX;
     struct dsql_rng rng = {.next = always_arg, .arg = &highest};
     assert_true(dsql_rng_below(&rng, 6) == 5);
+}
+
+/* Hands out the numbers of a list, then fails. */
+struct list {
+    const uint64_t *numbers;
+    size_t left;
+};
+
+static uint64_t next_of_list(struct dsql_rng *self)
+{
+    struct list *list = self->arg;
+    assert_true(list->left > 0);
+    list->left--;
+    return *list->numbers++;
+}
+
+/* 2^64 is 1 more than a multiple of 3: the one number whose product has a low half of 0 is one too
+ * many for the result 0. */
+TEST(unfair_draws_are_drawn_again)
+{
+    static const uint64_t numbers[] = {0, 0, UINT64_C(0xaaaaaaaaaaaaaaab), 1};
+    struct list list = {numbers, DSQL_COUNT_OF(numbers)};
+    struct dsql_rng rng = {.next = next_of_list, .arg = &list};
+    assert_true(dsql_rng_below(&rng, 3) == 2);
+    assert_int_equal(list.left, 1); /* two refused, one taken */
+    assert_true(dsql_rng_below(&rng, 3) == 0);
+    assert_int_equal(list.left, 0);
 }
 
 TEST(the_kernel_gives_different_seeds)
@@ -90,7 +139,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_gives_the_same_numbers),
         cmocka_unit_test(splits_are_independent_and_repeatable),
+        cmocka_unit_test(splits_have_gammas_of_their_own),
         cmocka_unit_test(below_is_even),
+        cmocka_unit_test(unfair_draws_are_drawn_again),
         cmocka_unit_test(ranges_hold),
         cmocka_unit_test(a_test_may_make_up_its_own),
         cmocka_unit_test(the_kernel_gives_different_seeds),

@@ -12,6 +12,8 @@ TEST(holds_a_copy)
     text[0] = 'X';
     assert_string_equal(dsql_secret_reveal(&secret).ptr, "wJalrXUtnFEMI");
     assert_int_equal(dsql_secret_reveal(&secret).len, 13);
+    assert_true(
+        dsql_span_eq(dsql_revealed_span(dsql_secret_reveal(&secret)), DSQL_SPAN("wJalrXUtnFEMI")));
     assert_int_equal(dsql_secret_set(&secret, DSQL_SPAN("other")), DSQL_OK);
     assert_string_equal(dsql_secret_reveal(&secret).ptr, "other");
     dsql_secret_fini(&secret);

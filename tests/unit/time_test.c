@@ -39,6 +39,20 @@ TEST(the_system_clock_moves)
     assert_true(dsql_clock_wall(&dsql_clock_system).ns > INT64_C(1700000000) * DSQL_S);
 }
 
+/* Two readings of one clock: the coarse one passes any moment of the exact one, a tick later. */
+TEST(the_coarse_clock_follows)
+{
+    struct dsql_mono start = dsql_clock_mono(&dsql_clock_system), coarse, now;
+    do {
+        coarse = dsql_clock_mono_coarse(&dsql_clock_system);
+        now = dsql_clock_mono(&dsql_clock_system);
+        assert_false(dsql_mono_before(now, coarse));
+        if (dsql_mono_since(now, start) > 10 * DSQL_S)
+            fail_msg("the coarse clock is still %lld ns behind",
+                     (long long)dsql_mono_since(now, coarse));
+    } while (dsql_mono_before(coarse, start));
+}
+
 TEST(a_manual_clock_stands_still)
 {
     struct dsql_manual_clock manual;
@@ -68,7 +82,8 @@ TEST(durations_parse)
         {".5s", 500 * DSQL_MS},
         {"5.s", 5 * DSQL_S},
         {"100us", 100 * DSQL_US},
-        {"100\xc2\xb5s", 100 * DSQL_US},
+        {"100\xc2\xb5s", 100 * DSQL_US}, /* micro sign */
+        {"100\xce\xbcs", 100 * DSQL_US}, /* Greek mu */
         {"7ns", 7},
         {"0", 0},
         {"0s", 0},
@@ -145,6 +160,7 @@ int main(void)
         cmocka_unit_test(sums_stop_at_the_end_of_time),
         cmocka_unit_test(wall_format_agrees_with_gmtime),
         cmocka_unit_test(the_system_clock_moves),
+        cmocka_unit_test(the_coarse_clock_follows),
         cmocka_unit_test(a_manual_clock_stands_still),
         cmocka_unit_test(durations_parse),
         cmocka_unit_test(what_is_no_duration),

@@ -1,0 +1,312 @@
+#include "local/postgres.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "local/first_sql.h"
+#include "pgwire/backend.h"
+#include "pgwire/put_frontend.h"
+
+enum { ARGS_MAX = 40, LAUNCH_ATTEMPTS = 15 };
+
+#define START_LIMIT_NS (60 * DSQL_S)
+#define STOP_LIMIT_NS  (10 * DSQL_S)
+
+static enum dsql_rc join(char (*out)[DSQL_LOCAL_PATH_MAX], const char *folder, const char *name,
+                         struct dsql_err *err)
+{
+    int len = snprintf(*out, sizeof(*out), "%s/%s", folder, name);
+    if (len < 0 || (size_t)len >= sizeof(*out))
+        return dsql_err_set(err, DSQL_INVALID, "the path %.100s/%s is too long", folder, name);
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_postgres_user(uid_t *uid, gid_t *gid, struct dsql_err *err)
+{
+    static const char *const names[] = {"postgres", "nobody"};
+    *uid = getuid();
+    *gid = getgid();
+    if (*uid != 0)
+        return DSQL_OK;
+    for (size_t i = 0; i < DSQL_COUNT_OF(names); i++) {
+        const struct passwd *entry = getpwnam(names[i]);
+        if (entry && entry->pw_uid != 0) {
+            *uid = entry->pw_uid;
+            *gid = entry->pw_gid;
+            return DSQL_OK;
+        }
+    }
+    return dsql_err_set(
+        err, DSQL_INVALID,
+        "PostgreSQL refuses to run as root and there is no user postgres or nobody");
+}
+
+/* Debian keeps each version's programs apart. */
+static enum dsql_rc find_programs(struct dsql_postgres *pg, struct dsql_err *err)
+{
+    static const char *const patterns[] = {"/usr/lib/postgresql/15/bin",
+                                           "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
+                                           "/usr/local/pgsql/bin"};
+    enum dsql_rc rc = DSQL_NOT_FOUND;
+    for (size_t i = 0; i < DSQL_COUNT_OF(patterns) && rc; i++) {
+        glob_t found;
+        if (glob(patterns[i], 0, NULL, &found) == 0) {
+            char program[DSQL_LOCAL_PATH_MAX];
+            const char *bin = found.gl_pathv[found.gl_pathc - 1];
+            if (!join(&program, bin, "initdb", err) && access(program, X_OK) == 0)
+                rc = join(&pg->bin, bin, ".", err);
+        }
+        globfree(&found);
+    }
+    if (rc) {
+        (void)dsql_err_set(err, DSQL_NOT_FOUND, "no PostgreSQL server found");
+        dsql_err_hint(err, "install the Debian package postgresql-15");
+    }
+    return rc;
+}
+
+/* In the child: becomes the program, as the unprivileged user, with our death as its own. */
+__attribute__((noreturn)) static void become(const struct dsql_postgres *pg, pid_t parent,
+                                             char *const *argv, int in, int out)
+{
+    bool ok = true;
+    if (getuid() == 0)
+        ok = setgroups(0, NULL) == 0 && setgid(pg->gid) == 0 && setuid(pg->uid) == 0;
+    /* After the change of user, which would clear it. SIGQUIT is PostgreSQL's immediate shutdown.
+     */
+    ok = ok && prctl(PR_SET_PDEATHSIG, SIGQUIT) == 0 && getppid() == parent;
+    ok = ok && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+         dup2(out, STDERR_FILENO) >= 0;
+    ok = ok && setpgid(0, 0) == 0 && chdir("/") == 0; /* Ctrl-C is for us: we stop it in order */
+    if (ok) {
+        sigset_t none;
+        sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        execv(argv[0], argv);
+    }
+    _exit(127);
+}
+
+static pid_t spawn(const struct dsql_postgres *pg, const char *const *args, int in)
+{
+    int out = open(pg->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (out < 0)
+        return -1;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        become(pg, parent, (char *const *)(const void *)args, in, out);
+    close(out);
+    return pid;
+}
+
+static enum dsql_rc failed(const struct dsql_postgres *pg, const char *what, struct dsql_err *err)
+{
+    (void)dsql_err_set(err, DSQL_IO, "%s failed", what);
+    dsql_err_hint(err, "see %.200s", pg->log);
+    return DSQL_IO;
+}
+
+/* Runs a program to its end, with text as its input. */
+static enum dsql_rc run_program(const struct dsql_postgres *pg, const char *const *args,
+                                const char *text, struct dsql_err *err)
+{
+    int pipe_fds[2], status = 0;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return dsql_err_set(err, DSQL_IO, "no pipe: %s", strerror(errno));
+    pid_t pid = spawn(pg, args, pipe_fds[0]);
+    close(pipe_fds[0]);
+    assert(strlen(text) < 65536); /* what a pipe holds, so that this never waits */
+    bool sent = pid > 0 && write(pipe_fds[1], text, strlen(text)) == (ssize_t)strlen(text);
+    close(pipe_fds[1]);
+    if (pid <= 0)
+        return dsql_err_set(err, DSQL_IO, "can't start %.100s: %s", args[0], strerror(errno));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return sent && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? DSQL_OK
+                                                                 : failed(pg, args[0], err);
+}
+
+static enum dsql_rc init_cluster(struct dsql_postgres *pg, struct dsql_err *err)
+{
+    char initdb[DSQL_LOCAL_PATH_MAX], postgres[DSQL_LOCAL_PATH_MAX], marker[DSQL_LOCAL_PATH_MAX];
+    if (join(&initdb, pg->bin, "initdb", err) || join(&postgres, pg->bin, "postgres", err) ||
+        join(&marker, pg->data, "dsql_ready", err))
+        return DSQL_INVALID;
+    if (access(marker, F_OK) == 0)
+        return DSQL_OK;
+    if (access(pg->data, F_OK) == 0) {
+        (void)dsql_err_set(err, DSQL_INVALID, "%.200s was not made completely", pg->data);
+        dsql_err_hint(err, "remove it and start again");
+        return DSQL_INVALID;
+    }
+    const char *const make[] = {
+        initdb,         "-D",         pg->data,          "-U",        "dsql_super",
+        "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync", NULL};
+    const char *const single[] = {postgres, "--single", "-j", "-D", pg->data, "postgres", NULL};
+    enum dsql_rc rc = run_program(pg, make, "", err);
+    if (!rc)
+        rc = run_program(pg, single, dsql_local_first_sql, err);
+    if (rc)
+        return rc;
+    int fd = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", marker, strerror(errno));
+    close(fd);
+    return DSQL_OK;
+}
+
+int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct dsql_strbuf path;
+    dsql_strbuf_init(&path, address.sun_path, sizeof(address.sun_path));
+    dsql_strbuf_add_str(&path, pg->socket);
+    if (path.cut)
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (non_blocking ? SOCK_NONBLOCK : 0), 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Whether it lets us in: while it is starting up it answers with an error. */
+static bool is_ready(const struct dsql_postgres *pg)
+{
+    static const struct dsql_pg_param hello[] = {{{"user", 4}, {"dsql_super", 10}},
+                                                 {{"database", 8}, {"postgres", 8}}};
+    char memory[64], answer = 0;
+    struct dsql_strbuf out;
+    dsql_strbuf_init(&out, memory, sizeof(memory));
+    dsql_pg_put_startup(&out, hello, DSQL_COUNT_OF(hello));
+    int fd = dsql_postgres_connect(pg, false);
+    bool ready = fd >= 0 && write(fd, out.ptr, out.len) == (ssize_t)out.len &&
+                 read(fd, &answer, 1) == 1 && answer == DSQL_PG_BE_AUTHENTICATION;
+    if (fd >= 0)
+        close(fd);
+    return ready;
+}
+
+static bool has_ended(struct dsql_postgres *pg)
+{
+    if (waitpid(pg->pid, NULL, WNOHANG) == pg->pid)
+        pg->pid = 0;
+    return pg->pid == 0;
+}
+
+static enum dsql_rc wait_until_ready(struct dsql_postgres *pg, struct dsql_err *err)
+{
+    struct dsql_mono start = dsql_clock_mono(&dsql_clock_system);
+    while (!is_ready(pg)) {
+        if (has_ended(pg))
+            return failed(pg, "starting PostgreSQL", err);
+        if (dsql_mono_since(dsql_clock_mono(&dsql_clock_system), start) > START_LIMIT_NS)
+            return failed(pg, "waiting for PostgreSQL", err);
+        (void)usleep(10000);
+    }
+    return DSQL_OK;
+}
+
+static enum dsql_rc launch(struct dsql_postgres *pg, const char *socket_folder, bool throwaway,
+                           struct dsql_err *err)
+{
+    char postgres[DSQL_LOCAL_PATH_MAX], sockets[DSQL_LOCAL_PATH_MAX + 32];
+    if (join(&postgres, pg->bin, "postgres", err))
+        return DSQL_INVALID;
+    (void)snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", socket_folder);
+    const char *args[ARGS_MAX] = {postgres, "-D", pg->data, "-c", sockets};
+    static const char *const always[] = {
+        "listen_addresses=",    "unix_socket_permissions=0700",
+        "max_connections=1000", "default_transaction_isolation=repeatable read",
+        "TimeZone=UTC",         "log_min_messages=fatal",
+        "shared_buffers=128MB", "autovacuum_naptime=10s",
+    };
+    static const char *const when_throwaway[] = {"fsync=off", "synchronous_commit=off",
+                                                 "full_page_writes=off"};
+    size_t n = 5;
+    for (size_t i = 0; i < DSQL_COUNT_OF(always); i++) {
+        args[n++] = "-c";
+        args[n++] = always[i];
+    }
+    for (size_t i = 0; i < DSQL_COUNT_OF(when_throwaway) && throwaway; i++) {
+        args[n++] = "-c";
+        args[n++] = when_throwaway[i];
+    }
+    assert(n < ARGS_MAX);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pg->pid = spawn(pg, args, nothing);
+    close(nothing);
+    if (pg->pid > 0)
+        return DSQL_OK;
+    pg->pid = 0;
+    return dsql_err_set(err, DSQL_IO, "can't start %.100s: %s", postgres, strerror(errno));
+}
+
+/* A folder of PostgreSQL's own user; it may be there already. */
+static enum dsql_rc make_folder(const struct dsql_postgres *pg, const char *path,
+                                struct dsql_err *err)
+{
+    if ((mkdir(path, 0700) != 0 && errno != EEXIST) ||
+        (getuid() == 0 && chown(path, pg->uid, pg->gid) != 0))
+        return dsql_err_set(err, DSQL_IO, "can't make %.200s: %s", path, strerror(errno));
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder, bool throwaway,
+                                 struct dsql_err *err)
+{
+    char sockets[DSQL_LOCAL_PATH_MAX];
+    *pg = (struct dsql_postgres){0};
+    enum dsql_rc rc = dsql_postgres_user(&pg->uid, &pg->gid, err);
+    if (!rc)
+        rc = find_programs(pg, err);
+    if (rc || (rc = join(&pg->data, folder, "pg", err)) ||
+        (rc = join(&sockets, folder, "run", err)) ||
+        (rc = join(&pg->socket, sockets, ".s.PGSQL.5432", err)) ||
+        (rc = join(&pg->log, folder, "postgres.log", err)))
+        return rc;
+    /* The folder itself is handed over too: initdb makes its own inside. */
+    if ((rc = make_folder(pg, folder, err)) || (rc = make_folder(pg, sockets, err)) ||
+        (rc = init_cluster(pg, err)))
+        return rc;
+    /* After a kill the PostgreSQL of the last run may still be on its way out. */
+    for (int attempt = 0; attempt < LAUNCH_ATTEMPTS; attempt++) {
+        rc = launch(pg, sockets, throwaway, err);
+        if (!rc)
+            rc = wait_until_ready(pg, err);
+        if (!rc || pg->pid > 0)
+            break;
+        (void)usleep(200000);
+    }
+    if (rc)
+        dsql_postgres_stop(pg);
+    return rc;
+}
+
+void dsql_postgres_stop(struct dsql_postgres *pg)
+{
+    struct dsql_mono start = dsql_clock_mono(&dsql_clock_system);
+    if (pg->pid > 0)
+        (void)kill(pg->pid, SIGINT); /* fast shutdown: sessions end, data is whole */
+    while (pg->pid > 0 && !has_ended(pg)) {
+        if (dsql_mono_since(dsql_clock_mono(&dsql_clock_system), start) > STOP_LIMIT_NS)
+            (void)kill(pg->pid, SIGQUIT);
+        (void)usleep(5000);
+    }
+}

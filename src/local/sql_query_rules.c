@@ -1,0 +1,175 @@
+/*
+ * Rules for what may occur anywhere in a statement, at any depth: one pass over all keys of its
+ * tree.
+ */
+#include <stdio.h>
+
+#include "local/sql_rules.h"
+
+/* Functions that Aurora DSQL does not have. A name that ends in * stands for all that begin so. */
+static const struct {
+    const char *name;
+    const char *sqlstate, *behind; /* the message is: function, the name, and this */
+} missing_functions[] = {
+    {"pg_advisory_*", "0A000", " not supported"},
+    {"pg_try_advisory_*", "0A000", " not supported"},
+    {"pg_backend_pid", "0A000", " not supported"},
+    {"inet_server_addr", "42883", "() does not exist"},
+};
+
+/* Text search exists, but without any configuration: these need one and take the default unless
+ * they are told. */
+static const struct {
+    const char *name;
+    size_t args; /* without a configuration */
+} text_search[] = {
+    {"to_tsvector", 1},      {"to_tsquery", 1},           {"plainto_tsquery", 1},
+    {"phraseto_tsquery", 1}, {"websearch_to_tsquery", 1}, {"ts_headline", 2},
+};
+
+struct call {
+    char schema[DSQL_SQL_NAME_MAX], name[DSQL_SQL_NAME_MAX];
+    struct dsql_tree args;
+};
+
+static bool matches(const char *pattern, const char *name)
+{
+    size_t len = strcspn(pattern, "*");
+    return strncmp(pattern, name, len) == 0 && (pattern[len] == '*' || name[len] == '\0');
+}
+
+static void read_part(struct dsql_tree string, char *memory)
+{
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, memory, DSQL_SQL_NAME_MAX);
+    dsql_tree_text(dsql_tree_string(string), &text);
+}
+
+static void read_call(struct dsql_tree func_call, struct call *call)
+{
+    struct dsql_tree first = dsql_tree_first(dsql_tree_get(func_call, "funcname"));
+    struct dsql_tree second = dsql_tree_next(first);
+    read_part(second.ptr ? first : second, call->schema);
+    read_part(second.ptr ? second : first, call->name);
+    call->args = dsql_tree_get(func_call, "args");
+}
+
+static void check_missing_function(struct dsql_sql_judge *judge, const struct call *call)
+{
+    for (size_t i = 0; i < DSQL_COUNT_OF(missing_functions); i++)
+        if (matches(missing_functions[i].name, call->name))
+            dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, missing_functions[i].sqlstate,
+                                  "function %s%s", call->name, missing_functions[i].behind);
+}
+
+static void check_text_search(struct dsql_sql_judge *judge, const struct call *call)
+{
+    for (size_t i = 0; i < DSQL_COUNT_OF(text_search); i++) {
+        if (strcmp(text_search[i].name, call->name) != 0)
+            continue;
+        if (dsql_tree_count(call->args) == text_search[i].args)
+            dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "42704",
+                                  "text search configuration \"english\" does not exist");
+    }
+}
+
+/* set_config(name, value, is_local) is SET by another name. A name that is no literal is not
+ * judged. */
+static void check_set_config(struct dsql_sql_judge *judge, const struct call *call)
+{
+    if (strcmp(call->name, "set_config") != 0)
+        return;
+    struct dsql_tree name = dsql_tree_first(call->args);
+    struct dsql_tree local = dsql_tree_next(dsql_tree_next(name));
+    struct dsql_tree truth = dsql_tree_get(dsql_tree_as(local, "A_Const"), "boolval");
+    if (dsql_sql_literal(name).ptr)
+        dsql_sql_check_setting(judge, dsql_sql_literal(name),
+                               dsql_tree_true(dsql_tree_get(truth, "boolval")));
+}
+
+static void check_call(struct dsql_sql_judge *judge, struct dsql_tree func_call)
+{
+    struct call call;
+    read_call(func_call, &call);
+    if (strcmp(call.schema, "sys") == 0 && strcmp(call.name, "wait_for_job") == 0) {
+        struct dsql_sql_refusal refusal;
+        dsql_sql_refuse(&refusal, "42809", "sys.wait_for_job(unknown) is a procedure");
+        (void)snprintf(refusal.hint, sizeof(refusal.hint), "To call a procedure, use CALL.");
+        dsql_sql_judge_add(judge, &refusal);
+    }
+    if (call.schema[0] != '\0' && strcmp(call.schema, "pg_catalog") != 0)
+        return;
+    check_missing_function(judge, &call);
+    check_text_search(judge, &call);
+    check_set_config(judge, &call);
+}
+
+static void check_locking(struct dsql_sql_judge *judge, struct dsql_tree clause)
+{
+    struct dsql_tree strength = dsql_tree_get(clause, "strength");
+    if (dsql_tree_is(strength, "LCS_FORUPDATE"))
+        judge->stmt->flags |= DSQL_SQL_FOR_UPDATE;
+    else if (dsql_tree_is(strength, "LCS_FORKEYSHARE"))
+        judge->stmt->flags |= DSQL_SQL_FOR_KEY_SHARE;
+    else
+        dsql_sql_judge_unsupported(
+            judge, "locking clauses other than FOR UPDATE/FOR KEY SHARE are not supported");
+}
+
+static void note_write(struct dsql_sql_judge *judge)
+{
+    switch (judge->stmt->kind) {
+    case DSQL_SQL_SELECT:
+    case DSQL_SQL_DML:
+    case DSQL_SQL_COPY_OUT:
+        judge->stmt->flags |= DSQL_SQL_WRITES;
+        break;
+    case DSQL_SQL_EXPLAIN:
+        if (judge->stmt->flags & DSQL_SQL_EXPLAIN_RUNS)
+            judge->stmt->flags |= DSQL_SQL_WRITES;
+        break;
+    case DSQL_SQL_PREPARE:
+        judge->stmt->flags |= DSQL_SQL_INNER_WRITES;
+        break;
+    case DSQL_SQL_OTHER: /* the others hold no statement that runs: a function's body does not */
+    case DSQL_SQL_DDL:
+    case DSQL_SQL_BEGIN:
+    case DSQL_SQL_COMMIT:
+    case DSQL_SQL_ROLLBACK:
+    case DSQL_SQL_SET:
+    case DSQL_SQL_SHOW:
+    case DSQL_SQL_COPY_IN:
+    case DSQL_SQL_EXECUTE:
+    case DSQL_SQL_DEALLOCATE:
+    case DSQL_SQL_CALL:
+    case DSQL_SQL_IAM_GRANT:
+    case DSQL_SQL_IAM_REVOKE:
+        break;
+    }
+}
+
+/* This is asked for every key of a large INSERT, hence in place and length first. */
+static inline bool key_is(const struct dsql_tree_walk *walk, const char *key)
+{
+    return walk->key.len == strlen(key) && memcmp(walk->key.ptr, key, walk->key.len) == 0;
+}
+
+void dsql_sql_check_query(struct dsql_sql_judge *judge, struct dsql_tree node)
+{
+    struct dsql_tree schema = {NULL}; /* of a RangeVar: stands right before its relname */
+    for (struct dsql_tree_walk w = dsql_tree_walk(node); dsql_tree_step(&w);) {
+        if (key_is(&w, "FuncCall"))
+            check_call(judge, w.value);
+        else if (key_is(&w, "LockingClause"))
+            check_locking(judge, w.value);
+        else if (key_is(&w, "RangeTableSample"))
+            dsql_sql_judge_unsupported(judge, "TABLESAMPLE clause not supported");
+        else if (key_is(&w, "intoClause"))
+            dsql_sql_judge_unsupported(judge, "unsupported statement: CreateTableAs");
+        else if (key_is(&w, "InsertStmt") || key_is(&w, "UpdateStmt") || key_is(&w, "DeleteStmt"))
+            note_write(judge);
+        else if (key_is(&w, "relname"))
+            dsql_sql_judge_table(judge, schema, w.value);
+        schema.ptr = key_is(&w, "schemaname") ? w.value.ptr : NULL;
+    }
+}

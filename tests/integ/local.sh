@@ -1,0 +1,184 @@
+#!/bin/bash
+# `dsql local` and `dsql local exec` as a stock psql sees them: statements, limits, tokens, how it starts
+# and how it ends.
+# shellcheck disable=SC2016 # programs for other shells stand in single quotes
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+
+local_exec() { "$dsql" local exec "$@"; }
+
+# The command runs against the endpoint, and its status is ours. Nothing is left behind.
+export TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
+chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+chmod 777 "$TMPDIR"
+expect 0 local_exec -- psql -Atc 'select 41 + 1'
+[ "$out" = 42 ] || fail "$out"
+expect 7 local_exec -- sh -c 'exit 7'
+expect 127 local_exec -- no-such-program
+expect 0 local_exec -- sh -c 'test -r "$PGSSLROOTCERT" && test -n "$AWS_SECRET_ACCESS_KEY" &&
+    test "$DSQL_ENDPOINT" = "localhost:$PGPORT" && test "$PGSSLMODE" = verify-full'
+[ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
+expect 2 local_exec --port=x -- true
+contains "$err" '--port=x is no number'
+
+# Statements: refusals in the service's words, in both protocols, and what they do to a transaction.
+cat >"$scratch/statements.sql" <<'SQL'
+\set VERBOSITY verbose
+create table t (id int primary key, v int);
+truncate t;
+insert into t values (1, 1);
+begin;
+insert into t values (2, 2);
+savepoint s;
+select 1;
+commit;
+select count(*) from t;
+begin;
+create table u (id int primary key);
+insert into t values (3, 3);
+rollback;
+set statement_timeout = 5;
+show server_version;
+select 'kept'; truncate t;
+\copy t from program 'printf "7\t7\n8\t8\n"'
+select string_agg(id::text, ',' order by id) from t;
+SQL
+expect 0 local_exec -- psql -AtqX -f "$scratch/statements.sql"
+wanted='1
+kept
+16.15
+1,7,8'
+[ "$(printf '%s\n' "$out" | grep -vE '^ROLLBACK$' | sort)" = "$(printf '%s\n' "$wanted" | sort)" ] || fail "$out"
+for line in '0A000: unsupported statement: Truncate' \
+    '0A000: unsupported transaction statement: SAVEPOINT' \
+    '25P02: current transaction is aborted' \
+    '0A000: ddl and dml are not supported in the same transaction' \
+    '0A000: setting configuration parameter "statement_timeout" not supported'; do
+    contains "$err" "ERROR:  $line"
+done
+
+# Jobs and role mappings: what PostgreSQL does not know answers in the service's shape.
+cat >"$scratch/jobs.sql" <<'SQL'
+\set VERBOSITY verbose
+create table j (id int primary key, v int);
+create unique index async if not exists iv on j (v) \gset
+\echo :job_id
+select status, job_type, object_name from sys.jobs where job_id = :'job_id';
+call sys.wait_for_job(:'job_id');
+call sys.wait_for_job('x');
+select sys.wait_for_job('x');
+create index async iv on j (v);
+insert into j values (1, 1);
+insert into j values (2, 1);
+create role app login;
+AWS IAM GRANT app TO 'arn:aws:iam::1:role/o''x';
+select arn, pg_role_name from sys.iam_pg_role_mappings;
+aws iam revoke app from 'arn:aws:iam::1:role/o''x';
+select count(*) from sys.iam_pg_role_mappings;
+SQL
+expect 0 local_exec -- psql -AtX -f "$scratch/jobs.sql"
+for line in 'completed|INDEX_BUILD|j' CALL 'AWS IAM GRANT' "arn:aws:iam::1:role/o'x|app" 'AWS IAM REVOKE' 0; do
+    contains "$out" "$line"
+done
+printf '%s\n' "$out" | grep -qE '^[a-z2-7]{26}$' || fail "no job id: $out"
+for line in '22P02: Unable to convert text to UUID' '42809:' '42P07: relation "iv" already exists' '23505:'; do
+    contains "$err" "ERROR:  $line"
+done
+expect 1 local_exec --transaction-age 1s -- psql -AtX -c '\set VERBOSITY verbose' -c begin -c 'select pg_sleep(1.2)' -c 'select 1'
+contains "$err" 'ERROR:  54000: transaction age limit of'
+
+# pgbench, all three ways to send a statement. Conflicts are PostgreSQL's own for now.
+cat >"$scratch/bench.sh" <<'SH'
+set -e
+psql -qc 'create table b (id int primary key, n int)'
+psql -qc 'insert into b select i, 0 from generate_series(1, 200) i'
+printf '\\set id random(1, 200)\nbegin;\nselect n from b where id = :id;\nupdate b set n = n + 1 where id = :id;\nend;\n' >"$1"
+for mode in simple extended prepared; do
+    pgbench -n -M $mode -f "$1" -c 4 -t 50 --max-tries 100 2>&1 | grep 'number of failed transactions: 0'
+done
+psql -Atc 'select sum(n) from b'
+SH
+expect 0 local_exec -- bash "$scratch/bench.sh" "$scratch/bench.sql"
+[ "$(printf '%s\n' "$out" | tail -n 1)" = 600 ] || fail "updates were lost: $out"
+
+# Who may connect.
+cat >"$scratch/connect.sh" <<'SH'
+attempt() { psql -Atc 'select 1' 2>&1; }
+PGPASSWORD=nonsense attempt
+PGUSER=app attempt
+PGSSLMODE=disable attempt
+PGSSLMODE=require PGHOST=127.0.0.1 attempt
+PGDATABASE=other attempt
+PGOPTIONS='-c lock_timeout=5' attempt
+PGPASSWORD=$("$1" token --admin --at 20240827T000000Z) attempt
+PGPASSWORD=$("$1" token --admin) attempt
+printf 'GET / HTTP/1.0\r\n\r\n' >"/dev/tcp/127.0.0.1/$PGPORT"
+printf '\377\377\377\377\377\377\377\377' >"/dev/tcp/127.0.0.1/$PGPORT"
+attempt
+openssl s_client -connect "127.0.0.1:$PGPORT" -servername localhost -alpn postgresql \
+    -CAfile "$PGSSLROOTCERT" -verify_return_error </dev/null 2>&1 | grep -E 'ALPN|Verify'
+SH
+expect 0 local_exec -- bash "$scratch/connect.sh" "$dsql"
+for line in 'FATAL:  unable to accept connection, access denied' 'HINT:  Malformed token' \
+    'HINT:  Wrong user to action mapping. user: app, action: DbConnectAdmin' \
+    'FATAL:  unable to accept connection, SSL is mandatory. AWS Authentication is required.' \
+    'FATAL:  unable to accept connection, sni was not received' \
+    'FATAL:  database "other" does not exist' \
+    'FATAL:  setting configuration parameter "lock_timeout" not supported' 'HINT:  Signature expired' \
+    'ALPN protocol: postgresql'; do
+    contains "$out" "$line"
+done
+[ "$(printf '%s\n' "$out" | grep -c '^1$')" = 2 ] || fail "a good token was refused: $out"
+
+# The connection limits.
+expect 0 local_exec --rate 1 --burst 3 -- bash -c 'for i in 1 2 3 4 5; do psql -Atc "select $i" 2>&1; done; true'
+contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
+[ "$(printf '%s\n' "$out" | head -n 3)" = "$(printf '1\n2\n3')" ] || fail "$out"
+expect 0 local_exec --max-connections 1 -- bash -c '
+    exec 3> >(psql -Atq >"$0"); echo "select 5;" >&3
+    for i in $(seq 100); do [ -s "$0" ] && break; sleep 0.1; done
+    psql -Atc "select 6" 2>&1; exec 3>&-; wait; true' "$scratch/held"
+contains "$out" 'FATAL:  Unable to accept connection, too many open connections.'
+
+# An hour in two seconds: idle connections go at their age, busy ones with their transaction.
+expect 2 local_exec --time-scale 1800 -- psql -AtX -c 'select 1' -c 'select pg_sleep(2.5)' -c 'select 3'
+contains "$out" 1
+contains "$err" 'connection to server was lost'
+
+# In the foreground: ready-file, a folder that stays, kill -9 and again.
+data=$scratch/data
+start_local() {
+    rm -f "$scratch/ready"
+    "$dsql" local --port 0 --data "$data" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
+    pid=$!
+    for _ in $(seq 300); do
+        [ -e "$scratch/ready" ] && return
+        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
+        sleep 0.1
+    done
+    fail "dsql local is not ready"
+}
+in_env() { bash -c 'source "$0"; shift 0; "$@"' "$scratch/ready" "$@"; }
+postgres_runs() { pgrep -f "postgres -D $data/pg" >/dev/null; }
+
+start_local
+in_env psql -qc 'create table kept (id int primary key)'
+in_env psql -qc 'insert into kept values (5)'
+expect 2 "$dsql" local --port 0 --data "$data"
+contains "$err" 'is in use by another dsql local'
+kill -KILL $pid
+wait $pid 2>/dev/null || true
+for _ in $(seq 100); do
+    postgres_runs || break
+    sleep 0.1
+done
+! postgres_runs || fail "PostgreSQL outlived its front"
+start_local
+[ "$(in_env psql -Atc 'select id from kept')" = 5 ] || fail "the data did not survive"
+kill -TERM $pid
+status=0
+wait $pid || status=$?
+[ $status = 0 ] || fail "SIGTERM ended it with $status: $(cat "$scratch/local.err")"
+! postgres_runs || fail "PostgreSQL was left behind"
+contains "$(cat "$scratch/local.err")" 'event=local.seen open=0 accepted=1 admitted=1'
