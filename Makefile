@@ -32,6 +32,7 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minu
 
 bench: all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done
+	@set -e; for b in bench/*.sh; do bash $$b $(BUILD); done
 
 lint: bootstrap-test ## formatting, clang, clang-tidy, cppcheck, headers, include arrows, shellcheck
 	@scripts/lint

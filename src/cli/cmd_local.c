@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aws/endpoint.h"
 #include "base/duration.h"
 #include "cli/commands.h"
 #include "local/local.h"
@@ -99,6 +100,12 @@ static enum dsql_rc read_options(const struct dsql_args *args, int64_t default_p
               duration_option(args, "transaction-age", &options->limits.age_ns, err) &&
               number_option(args, "time-scale", 1, 100000, &options->time_scale, err);
     options->port = (uint16_t)port;
+    if (ok && (!dsql_endpoint_is_host(dsql_span_of(options->host)) ||
+               !dsql_endpoint_is_region(dsql_span_of(options->region)))) {
+        (void)dsql_err_set(err, DSQL_INVALID,
+                           "the endpoint must be a host name and the region one like us-east-1");
+        ok = false;
+    }
     return ok ? DSQL_OK : DSQL_INVALID;
 }
 
@@ -171,7 +178,7 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
         return rc;
     printf("dsql local: ready at %s port %u, region %s\n"
            "\n"
-           "    source %s      # PGHOST, PGPORT, PGPASSWORD, AWS_* and so on\n"
+           "    . %s      # PGHOST, PGPORT, PGPASSWORD, AWS_* and so on\n"
            "    psql -c 'select 1'\n"
            "\n"
            "Ctrl-C ends it.\n",
@@ -256,6 +263,7 @@ __attribute__((noreturn)) static void become_command(const struct dsql_args *arg
     if (n < args->operand_count || !argv[0])
         _exit(DSQL_EXIT_FAILED); /* out of memory */
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
     execvp(argv[0], argv);
     fprintf(stderr, "dsql: can't run %.100s: %s\n", argv[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
@@ -276,6 +284,7 @@ static int run_exec(const struct dsql_args *args)
     }
     raise_limits();
     catch_signals();
+    (void)signal(SIGINT, SIG_IGN);      /* Ctrl-C is for the command; we end when it does */
     dsql_log_set_level(DSQL_LOG_ERROR); /* the command's output is what the user wants to see */
     rc = dsql_local_start(&local, &options, NULL, dsql_log_default(), &err);
     if (rc)
@@ -295,8 +304,8 @@ static int run_exec(const struct dsql_args *args)
     return WIFEXITED(child_status) ? WEXITSTATUS(child_status) : 128 + WTERMSIG(child_status);
 }
 
-#define COMMON_OPTIONS                                                                             \
-    {"port", 'p', "N", "port on 127.0.0.1; 0 for any"},                                            \
+#define COMMON_OPTIONS(port_doc)                                                                   \
+    {"port", 'p', "N", port_doc},                                                                  \
         {"endpoint", 0, "NAME",                                                                    \
          "the endpoint's name, in the certificate and in tokens (localhost)"},                     \
         {"region", 0, "REGION", "the region tokens are signed for (us-east-1)"},                   \
@@ -311,13 +320,15 @@ static int run_exec(const struct dsql_args *args)
     }
 
 static const struct dsql_option local_options[] = {
-    COMMON_OPTIONS,
+    COMMON_OPTIONS("port on 127.0.0.1 (15432); 0 for any"),
     {"data", 0, "DIR",
      "keep the data in DIR, made if it is not there; without it, it goes at the end"},
     {"ready-file", 0, "FILE", "write the environment to FILE when the endpoint takes connections"},
 };
 
-static const struct dsql_option exec_options[] = {COMMON_OPTIONS};
+static const struct dsql_option exec_options[] = {
+    COMMON_OPTIONS("port on 127.0.0.1 (0, which is any)"),
+};
 
 const struct dsql_command dsql_cmd_local = {
     .name = "local",
@@ -343,8 +354,8 @@ const struct dsql_command dsql_cmd_local_exec = {
     .summary = "run a command against an endpoint made for it",
     .text =
         "Starts an endpoint as 'dsql local' does, runs the command with the environment that a "
-        "PostgreSQL and AWS user expects (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGSSLMODE, "
-        "PGSSLROOTCERT, DSQL_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), and "
+        "PostgreSQL and AWS user expects (PGHOST, PGHOSTADDR, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGSSLMODE, "
+        "PGSSLROOTCERT, DSQL_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and so on), and "
         "ends with the command's status. Nothing is left behind.\n"
         "\n"
         "    dsql local exec -- psql -c 'select 1'",

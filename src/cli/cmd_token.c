@@ -16,7 +16,7 @@ static int complain(const struct dsql_err *err)
     fprintf(stderr, "dsql: %s\n", err->message);
     if (err->hint[0])
         fprintf(stderr, "dsql: %s\n", err->hint);
-    return DSQL_EXIT_FAILED;
+    return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
 }
 
 static struct dsql_span span_or_empty(const char *text)
@@ -42,6 +42,15 @@ static bool parse_expires(struct dsql_span text, int64_t *seconds)
         return false;
     *seconds = ns / DSQL_S;
     return true;
+}
+
+/* Whether somebody said that the role is admin; the default alone does not. */
+static bool is_for_admin(const struct dsql_args *args, const struct dsql_config *config,
+                         const struct dsql_config_report *report)
+{
+    return dsql_args_has(args, "admin") ||
+           (report->source[DSQL_SETTING_user].variable &&
+            dsql_token_action_of(dsql_span_of(config->user)) == DSQL_TOKEN_CONNECT_ADMIN);
 }
 
 static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_config *config,
@@ -73,7 +82,6 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
                             dsql_shown_str(at).text);
     order->host = dsql_span_of(endpoint->host);
     order->region = dsql_span_of(endpoint->region);
-    order->action = dsql_args_has(args, "admin") ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
     return DSQL_OK;
 }
 
@@ -106,6 +114,9 @@ static int run(const struct dsql_args *args)
     struct dsql_err err;
     int status = DSQL_EXIT_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
+    dsql_config_log(&report, dsql_log_default());
+    order.action =
+        is_for_admin(args, &config, &report) ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
     if (make_order(args, &config, &endpoint, &order, &err) ||
         read_keys(&secret, &session, &order.keys, &err) || dsql_token_mint(&order, &token, &err))
         status = complain(&err);
@@ -120,7 +131,9 @@ static int run(const struct dsql_args *args)
 static const struct dsql_option options[] = {
     {"endpoint", 0, "HOST", "the cluster's host name or 26-character id (DSQL_ENDPOINT)"},
     {"region", 0, "REGION", "AWS region; needed when the host name does not tell it (DSQL_REGION)"},
-    {"admin", 0, NULL, "for the role admin (DbConnectAdmin) instead of any other (DbConnect)"},
+    {"admin", 0, NULL,
+     "for the role admin (DbConnectAdmin), as with DSQL_USER=admin, instead of any "
+     "other (DbConnect)"},
     {"expires", 0, "SECONDS",
      "how long it is valid: seconds, or a duration such as 15m (DSQL_TOKEN_DURATION)"},
     {"at", 0, "TIME", "date it as of 20240827T000000Z instead of now"},

@@ -1,5 +1,6 @@
 #include "local/local.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -65,6 +66,22 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
+/* A folder that exists must be ours or empty: it is handed to PostgreSQL's user. */
+static bool may_use(const char *folder)
+{
+    char ours[DSQL_LOCAL_PATH_MAX];
+    (void)snprintf(ours, sizeof(ours), "%.200s/lock", folder);
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return errno == ENOENT;
+    bool empty = true;
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        empty = empty && entry->d_name[0] == '.' &&
+                (entry->d_name[1] == '\0' || (entry->d_name[1] == '.' && entry->d_name[2] == '\0'));
+    closedir(dir);
+    return empty || access(ours, F_OK) == 0;
+}
+
 static enum dsql_rc make_folder(struct dsql_local *local, const char *folder, struct dsql_err *err)
 {
     const char *parent = getenv("TMPDIR");
@@ -75,6 +92,10 @@ static enum dsql_rc make_folder(struct dsql_local *local, const char *folder, st
     if (len < 0 || len > 80)
         return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long: at most 80 characters",
                             local->folder);
+    if (folder && !may_use(folder))
+        return dsql_err_set(err, DSQL_INVALID,
+                            "%.200s is not empty and not a folder of dsql local; choose another",
+                            folder);
     local->throwaway = !folder;
     bool made =
         folder ? mkdir(folder, 0711) == 0 || errno == EEXIST : mkdtemp(local->folder) != NULL;
@@ -132,6 +153,10 @@ void dsql_local_stop(struct dsql_local *local)
         dsql_front_fini(&local->front);
     SSL_CTX_free(local->tls);
     dsql_postgres_stop(&local->pg);
+    char env[DSQL_LOCAL_PATH_MAX + 8];
+    (void)snprintf(env, sizeof(env), "%s/env", local->folder);
+    if (local->lock >= 0)
+        (void)unlink(env); /* it names an endpoint that is gone */
     if (local->throwaway && local->folder[0])
         (void)nftw(local->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     if (local->lock >= 0)
@@ -161,8 +186,11 @@ enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *
     dsql_strbuf_addf(out, "PGHOST=%s\nPGHOSTADDR=127.0.0.1\nPGPORT=%u\n", options->host,
                      (unsigned)options->port);
     dsql_strbuf_addf(out, "PGUSER=admin\nPGDATABASE=postgres\nPGSSLMODE=verify-full\n");
-    dsql_strbuf_addf(out, "PGSSLROOTCERT=%s\nDSQL_ENDPOINT=%s:%u\nAWS_REGION=%s\n", local->ca,
-                     options->host, (unsigned)options->port, options->region);
+    dsql_strbuf_addf(out, "PGSSLROOTCERT=%s\nDSQL_ENDPOINT=%s:%u\nDSQL_USER=admin\n", local->ca,
+                     options->host, (unsigned)options->port);
+    /* The caller's own of the same meaning must not win. */
+    dsql_strbuf_addf(out, "DSQL_REGION=%s\nAWS_REGION=%s\nAWS_SESSION_TOKEN=\n", options->region,
+                     options->region);
     dsql_strbuf_addf(out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nPGPASSWORD=%s\n",
                      options->access_key_id, dsql_secret_reveal(&options->secret_access_key).ptr,
                      dsql_secret_reveal(&token).ptr);

@@ -28,8 +28,6 @@ DSQL_MUST_USE enum dsql_rc dsql_local_start(struct dsql_local *local,
                                             struct dsql_log *log, struct dsql_err *err);
 void dsql_local_stop(struct dsql_local *local);
 
-enum { DSQL_LOCAL_ENV = 12 };
-
 /* The environment a PostgreSQL and AWS user expects, as "NAME=value" lines with a fresh token. */
 DSQL_MUST_USE enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *out,
                                           struct dsql_err *err);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shown.h"
 #include "base/strbuf.h"
 #include "local/first_sql.h"
 #include "pgwire/backend.h"
@@ -30,7 +31,7 @@ enum { ARGS_MAX = 40, LAUNCH_ATTEMPTS = 15 };
 static enum dsql_rc join(char (*out)[DSQL_LOCAL_PATH_MAX], const char *folder, const char *name,
                          struct dsql_err *err)
 {
-    int len = snprintf(*out, sizeof(*out), "%s/%s", folder, name);
+    int len = snprintf(*out, sizeof(*out), name[0] ? "%s/%s" : "%s%s", folder, name);
     if (len < 0 || (size_t)len >= sizeof(*out))
         return dsql_err_set(err, DSQL_INVALID, "the path %.100s/%s is too long", folder, name);
     return DSQL_OK;
@@ -69,7 +70,7 @@ static enum dsql_rc find_programs(struct dsql_postgres *pg, struct dsql_err *err
             char program[DSQL_LOCAL_PATH_MAX];
             const char *bin = found.gl_pathv[found.gl_pathc - 1];
             if (!join(&program, bin, "initdb", err) && access(program, X_OK) == 0)
-                rc = join(&pg->bin, bin, ".", err);
+                rc = join(&pg->bin, bin, "", err);
         }
         globfree(&found);
     }
@@ -95,9 +96,12 @@ __attribute__((noreturn)) static void become(const struct dsql_postgres *pg, pid
     ok = ok && setpgid(0, 0) == 0 && chdir("/") == 0; /* Ctrl-C is for us: we stop it in order */
     if (ok) {
         sigset_t none;
+        /* Nothing of the caller's environment: a PGPORT would move the socket. */
+        static char path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
+        char *const env[] = {path, locale, NULL};
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        execv(argv[0], argv);
+        execve(argv[0], argv, env);
     }
     _exit(127);
 }
@@ -114,10 +118,31 @@ static pid_t spawn(const struct dsql_postgres *pg, const char *const *args, int 
     return pid;
 }
 
+/* The last line of the log: a folder made for one run goes, and the log with it. */
+static void last_words(const struct dsql_postgres *pg, char *out, size_t cap)
+{
+    char tail[512];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, out, cap);
+    int fd = open(pg->log, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    off_t end = lseek(fd, 0, SEEK_END);
+    ssize_t got =
+        pread(fd, tail, sizeof(tail), end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0);
+    close(fd);
+    struct dsql_span line = dsql_span_trim((struct dsql_span){tail, got > 0 ? (size_t)got : 0});
+    for (struct dsql_span rest = line; dsql_span_cut(rest, '\n', &line, &rest);)
+        line = rest;
+    dsql_strbuf_add_str(&sb, dsql_shown(line).text);
+}
+
 static enum dsql_rc failed(const struct dsql_postgres *pg, const char *what, struct dsql_err *err)
 {
-    (void)dsql_err_set(err, DSQL_IO, "%s failed", what);
-    dsql_err_hint(err, "see %.200s", pg->log);
+    char words[200];
+    last_words(pg, words, sizeof(words));
+    (void)dsql_err_set(err, DSQL_IO, "%s failed: %s", what, words[0] ? words : "it said nothing");
+    dsql_err_hint(err, "with --data the log stays: %.200s", pg->log);
     return DSQL_IO;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # `dsql local` and `dsql local exec` as a stock psql sees them: statements, limits, tokens, how it starts
 # and how it ends.
-# shellcheck disable=SC2016 # programs for other shells stand in single quotes
+# shellcheck disable=SC2016,SC2015 # programs for other shells stand in single quotes
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
@@ -19,6 +19,11 @@ expect 127 local_exec -- no-such-program
 expect 0 local_exec -- sh -c 'test -r "$PGSSLROOTCERT" && test -n "$AWS_SECRET_ACCESS_KEY" &&
     test "$DSQL_ENDPOINT" = "localhost:$PGPORT" && test "$PGSSLMODE" = verify-full'
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
+expect 2 local_exec --endpoint 'a b' -- true
+# What the caller's environment says about other servers does not matter.
+expect 0 env PGPORT=1 PGHOST=x DSQL_REGION=eu-west-1 AWS_SESSION_TOKEN=t "$dsql" local exec -- \
+    bash -c 'PGPASSWORD=$("$0" token) psql -Atc "select 6"' "$dsql"
+[ "$out" = 6 ] || fail "$out"
 expect 2 local_exec --port=x -- true
 contains "$err" '--port=x is no number'
 
@@ -146,6 +151,23 @@ expect 2 local_exec --time-scale 1800 -- psql -AtX -c 'select 1' -c 'select pg_s
 contains "$out" 1
 contains "$err" 'connection to server was lost'
 
+# Ctrl-C is for the command.
+"$dsql" local exec -- bash -c 'trap "echo caught; exit 9" INT; echo ready >"$0"; while :; do sleep 0.1; done' \
+    "$scratch/interruptible" >"$scratch/caught" &
+pid=$!
+for _ in $(seq 300); do [ -s "$scratch/interruptible" ] && break; sleep 0.1; done
+kill -INT $pid "$(pgrep -P $pid bash)"
+status=0
+wait $pid || status=$?
+[ $status = 9 ] && [ "$(cat "$scratch/caught")" = caught ] || fail "Ctrl-C: status $status"
+
+# Somebody else's folder is left alone.
+mkdir "$scratch/mine"
+touch "$scratch/mine/precious"
+expect 2 "$dsql" local --port 0 --data "$scratch/mine"
+contains "$err" 'is not empty and not a folder of dsql local'
+[ "$(stat -c %U "$scratch/mine")" = "$(id -un)" ] || fail "the folder changed hands"
+
 # In the foreground: ready-file, a folder that stays, kill -9 and again.
 data=$scratch/data
 start_local() {
@@ -181,4 +203,5 @@ status=0
 wait $pid || status=$?
 [ $status = 0 ] || fail "SIGTERM ended it with $status: $(cat "$scratch/local.err")"
 ! postgres_runs || fail "PostgreSQL was left behind"
+[ ! -e "$data/env" ] || fail "the environment of an endpoint that is gone was left behind"
 contains "$(cat "$scratch/local.err")" 'event=local.seen open=0 accepted=1 admitted=1'
