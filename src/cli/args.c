@@ -164,6 +164,14 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
     return DSQL_OK;
 }
 
+int dsql_complain(const struct dsql_err *err)
+{
+    fprintf(stderr, "dsql: %s\n", err->message);
+    if (err->hint[0])
+        fprintf(stderr, "dsql: %s\n", err->hint);
+    return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
+}
+
 const char *dsql_args_get(const struct dsql_args *args, const char *name)
 {
     size_t at = find_long(args->command, dsql_span_of(name));

@@ -4,12 +4,6 @@
 #include "cli/manual.h"
 #include "cli/reference.h"
 
-static int complain(const struct dsql_err *err)
-{
-    fprintf(stderr, "dsql: %s\n", err->message);
-    return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
-}
-
 static const struct dsql_topic *find_topic(const char *name)
 {
     for (size_t i = 0; i < dsql_topic_count; i++)
@@ -89,7 +83,7 @@ static int run(const struct dsql_args *args)
         rc = dsql_err_set(&err, DSQL_INVALID, "--man-pages writes all pages: it stands alone");
     else
         rc = dsql_manual_write_pages(folder, &err);
-    return rc ? complain(&err) : DSQL_EXIT_OK;
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
 static void list_operands(FILE *out)

@@ -29,14 +29,6 @@ static void on_child(int number)
     (void)number; /* only to wake the loop */
 }
 
-static int complain(const struct dsql_err *err)
-{
-    fprintf(stderr, "dsql: %s\n", err->message);
-    if (err->hint[0])
-        fprintf(stderr, "dsql: %s\n", err->hint);
-    return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
-}
-
 static bool number_option(const struct dsql_args *args, const char *name, int64_t low, int64_t high,
                           int64_t *out, struct dsql_err *err)
 {
@@ -231,14 +223,14 @@ static int run_local(const struct dsql_args *args)
     enum dsql_rc rc = read_options(args, DEFAULT_PORT, &options, &err);
     if (rc) {
         dsql_local_options_fini(&options);
-        return complain(&err);
+        return dsql_complain(&err);
     }
     raise_limits();
     catch_signals();
     fprintf(stderr, "dsql local: starting PostgreSQL\n");
     rc = dsql_local_start(&local, &options, dsql_args_get(args, "data"), dsql_log_default(), &err);
     if (rc)
-        return complain(&err);
+        return dsql_complain(&err);
     dsql_log(dsql_log_default(), DSQL_EVENT_LOCAL_READY,
              DSQL_F("endpoint", (const char *)local.options.host),
              DSQL_F("port", (int)local.options.port));
@@ -247,7 +239,7 @@ static int run_local(const struct dsql_args *args)
         rc = serve(&local, 0, NULL, &err);
     say_goodbye(&local);
     dsql_local_stop(&local);
-    return rc ? complain(&err) : DSQL_EXIT_OK;
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
 /* In the child: the command with the endpoint's environment. */
@@ -280,7 +272,7 @@ static int run_exec(const struct dsql_args *args)
     enum dsql_rc rc = read_options(args, 0, &options, &err);
     if (rc) {
         dsql_local_options_fini(&options);
-        return complain(&err);
+        return dsql_complain(&err);
     }
     raise_limits();
     catch_signals();
@@ -288,7 +280,7 @@ static int run_exec(const struct dsql_args *args)
     dsql_log_set_level(DSQL_LOG_ERROR); /* the command's output is what the user wants to see */
     rc = dsql_local_start(&local, &options, NULL, dsql_log_default(), &err);
     if (rc)
-        return complain(&err);
+        return dsql_complain(&err);
     dsql_strbuf_init(&env, memory, sizeof(memory));
     rc = dsql_local_env(&local, &env, &err);
     pid_t child = rc ? -1 : fork();
@@ -300,7 +292,7 @@ static int run_exec(const struct dsql_args *args)
     explicit_bzero(memory, sizeof(memory));
     dsql_local_stop(&local);
     if (rc)
-        return complain(&err);
+        return dsql_complain(&err);
     return WIFEXITED(child_status) ? WEXITSTATUS(child_status) : 128 + WTERMSIG(child_status);
 }
 

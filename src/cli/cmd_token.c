@@ -11,14 +11,6 @@
 #include "cli/commands.h"
 #include "config/config.h"
 
-static int complain(const struct dsql_err *err)
-{
-    fprintf(stderr, "dsql: %s\n", err->message);
-    if (err->hint[0])
-        fprintf(stderr, "dsql: %s\n", err->hint);
-    return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
-}
-
 static struct dsql_span span_or_empty(const char *text)
 {
     return dsql_span_of(text ? text : "");
@@ -119,7 +111,7 @@ static int run(const struct dsql_args *args)
         is_for_admin(args, &config, &report) ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
     if (make_order(args, &config, &endpoint, &order, &err) ||
         read_keys(&secret, &session, &order.keys, &err) || dsql_token_mint(&order, &token, &err))
-        status = complain(&err);
+        status = dsql_complain(&err);
     else
         printf("%s\n", dsql_secret_reveal(&token).ptr);
     dsql_secret_fini(&secret);

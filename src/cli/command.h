@@ -47,6 +47,9 @@ struct dsql_args {
     size_t operand_count;
 };
 
+/* Says on standard error what went wrong and what to do, and gives the exit status for it. */
+int dsql_complain(const struct dsql_err *err);
+
 extern const struct dsql_command *const dsql_commands[];
 extern const size_t dsql_command_count;
 

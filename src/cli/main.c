@@ -29,10 +29,8 @@ static int dispatch(int argc, const char *const *argv)
         dsql_manual_command(stdout, command);
         return DSQL_EXIT_OK;
     }
-    if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err)) {
-        fprintf(stderr, "dsql: %s\n", err.message);
-        return DSQL_EXIT_USAGE;
-    }
+    if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err))
+        return dsql_complain(&err);
     return command->run(&args);
 }
 
