@@ -9,6 +9,7 @@
 
 #include "aws/endpoint.h"
 #include "base/duration.h"
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "local/local.h"
 
@@ -37,8 +38,8 @@ static bool number_option(const struct dsql_args *args, const char *name, int64_
     if (!text)
         return true;
     if (!dsql_span_to_i64(dsql_span_of(text), &value) || value < low || value > high) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%.32s is no number from %lld to %lld", name,
-                           text, (long long)low, (long long)high);
+        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld to %lld", name,
+                           dsql_shown_str(text).text, (long long)low, (long long)high);
         return false;
     }
     *out = value;
@@ -53,8 +54,8 @@ static bool duration_option(const struct dsql_args *args, const char *name, int6
     if (!text)
         return true;
     if (!dsql_duration_parse(dsql_span_of(text), &ns) || ns <= 0) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%.32s is no duration such as 60m or 5s", name,
-                           text);
+        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no duration such as 60m or 5s", name,
+                           dsql_shown_str(text).text);
         return false;
     }
     *out_ns = ns;

@@ -120,7 +120,6 @@ static void bury(struct dsql_front *front)
 
 void dsql_front_fini(struct dsql_front *front)
 {
-    front->draining = true;
     while (front->sessions)
         dsql_session_close(front->sessions);
     bury(front);

@@ -122,7 +122,6 @@ struct dsql_front {
     struct dsql_local_counts counts;
     size_t open; /* admitted and not closed */
     int epoll, listener;
-    bool draining;
 };
 
 /* Opens the listener; options->port is the chosen one afterwards. */

@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 
 #include "base/rng.h"
+#include "base/shown.h"
 #include "local/front.h"
 #include "local/sql_set.h"
 #include "pgwire/put_backend.h"
@@ -311,15 +312,14 @@ static void begin_login(struct dsql_session *session, const struct dsql_pg_start
     struct dsql_span user = DSQL_SPAN(""), database = DSQL_SPAN("");
     struct dsql_sql_refusal refusal;
     struct dsql_strbuf name, wrong;
-    char wrong_memory[160];
+    char wrong_memory[192];
     (void)dsql_pg_params_get(startup->params, DSQL_SPAN("user"), &user);
     if (!dsql_pg_params_get(startup->params, DSQL_SPAN("database"), &database))
         database = user;
     dsql_strbuf_init(&name, session->user, sizeof(session->user));
     dsql_strbuf_add(&name, user);
     dsql_strbuf_init(&wrong, wrong_memory, sizeof(wrong_memory));
-    dsql_strbuf_addf(&wrong, "database \"%.*s\" does not exist", (int)(database.len & 127),
-                     database.ptr);
+    dsql_strbuf_addf(&wrong, "database \"%s\" does not exist", dsql_shown(database).text);
 
     if (!SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name))
         dsql_session_fatal(session, DSQL_LOCAL_NO_SNI, "08006",
@@ -420,7 +420,7 @@ static void take_bytes(struct dsql_session *session, struct dsql_span bytes)
     struct dsql_err err;
     while (session->state < DSQL_SESSION_CLOSING) {
         enum dsql_rc rc = dsql_pg_framer_next(&session->from_client, &bytes, &piece, &err);
-        if (rc) { /* the service closes the connection without a word; see facts on message size */
+        if (rc) { /* too long or broken: the service closes without a word */
             drop(session, err.message);
             return;
         }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Debian's own promtool accepts our metrics. It also lints names; the seeds' spellings that it dislikes
+# Debian's own promtool accepts our metrics. It also lints names; two spellings that it dislikes
 # are kept on purpose and listed here, so that a new complaint fails.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
