@@ -12,8 +12,8 @@ list(REMOVE_ITEM support_sources
 add_library(dsql_test_support STATIC ${support_sources})
 target_include_directories(dsql_test_support PUBLIC tests)
 target_compile_definitions(dsql_test_support PUBLIC DSQL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_static PkgConfig::cmocka PkgConfig::ssl
-    ${pg_query})
+target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_static PkgConfig::cmocka
+    ${binary_needs})
 
 function(dsql_add_test label source)
     get_filename_component(name ${source} NAME_WE)
@@ -83,5 +83,5 @@ foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
-    target_link_libraries(${name} PRIVATE dsql_flags dsql_static)
+    target_link_libraries(${name} PRIVATE dsql_flags dsql_static ${library_needs})
 endforeach()

@@ -29,6 +29,9 @@ SH
 stub dpkg-deb <<'SH'
 mkdir -p "$3/usr/bin" && : >"$3/usr/bin/promtool" && chmod +x "$3/usr/bin/promtool"
 SH
+stub npm <<'SH'
+echo "npm $1" >>"$NOTES/npm" && mkdir -p "$3/node_modules"
+SH
 stub sudo <<'SH'
 exit 1
 SH
@@ -42,6 +45,10 @@ expect 0 bootstrap
 expect 0 bootstrap test
 [ -x "$scratch/tree/.tools/promtool" ] || fail "no promtool"
 [ "$(asked)" = 'download -q prometheus' ] || fail "promtool: $(asked)"
+[ "$(cat "$scratch/notes/npm")" = 'npm install' ] || fail "npm: $(cat "$scratch/notes/npm")"
+expect 0 bootstrap test
+[ -z "$out$err" ] || fail "again: $out $err"
+chmod -R a+rwX "$scratch/notes"
 
 chmod -R a+rX "$scratch"
 chmod a+rwX "$scratch/notes" "$scratch/tree" "$scratch/tree/.tools"

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/app.c" \
-    -o "$scratch/app" "$BUILD_DIR/libdsql.a" -lcrypto -lpthread
+    -o "$scratch/app" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
 "$scratch/app" >"$scratch/metrics"
 [ "$(grep -c '^# TYPE' "$scratch/metrics")" -ge 26 ] || fail "too few metrics"
 

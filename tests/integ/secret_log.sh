@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/mask.c" \
-    -o "$scratch/mask" "$BUILD_DIR/libdsql.a" -lcrypto -lpthread
+    -o "$scratch/mask" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
 expect 0 "$scratch/mask" \
     'https://h/?Action=DbConnect&X-Amz-Signature=5ec2e7&X-Amz-Date=1' \
     'https://h/?X-Amz-Security-Token=5ec2e7%2F5ec2e7' \
