@@ -194,12 +194,15 @@ static int open_port(const char *host, unsigned port, int *resolved)
 
 static unsigned port_of(int fd)
 {
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
     socklen_t len = sizeof(address);
-    if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+    if (getsockname(fd, &address.any, &len) != 0)
         return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 static enum dsql_rc complain_about(const char *address, int resolved, struct dsql_err *err)
