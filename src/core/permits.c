@@ -36,7 +36,7 @@ bool dsql_permits_take(struct dsql_permits *permits, struct dsql_mono now, int64
 {
     recover(permits, now);
     int64_t paused_ns = dsql_mono_since(permits->paused_until, now);
-    if (paused_ns <= 0 && dsql_bucket_take(&permits->bucket, UNIT, now))
+    if (dsql_bucket_take(&permits->bucket, UNIT, now))
         return true;
     int64_t flow_ns = dsql_bucket_wait_ns(&permits->bucket, UNIT, now);
     *wait_ns = paused_ns > flow_ns ? paused_ns : flow_ns;
@@ -63,8 +63,7 @@ void dsql_permits_throttled(struct dsql_permits *permits, struct dsql_mono now)
     permits->cut_at = now;
     permits->paused_until = dsql_mono_add(now, pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
     permits->raised_at = permits->paused_until;
-    /* What flows in during the pause must not come as a burst after it: a pause is time that the
-     * bucket does not see. */
+    /* A pause is time that the bucket does not see: it is empty, and stays so until the end. */
     permits->bucket.at = permits->paused_until;
 }
 

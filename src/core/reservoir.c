@@ -213,7 +213,7 @@ bool dsql_reservoir_begin(struct dsql_reservoir *r, int64_t slots, uint32_t *whi
         slot = &r->slots[r->first_empty];
         r->first_empty = slot->next;
     } else {
-        slot = dsql_reservoir_held(r) > slots ? NULL : claim_aging(r);
+        slot = claim_aging(r);
         if (!slot)
             return false;
         leave(r, slot);

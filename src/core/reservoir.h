@@ -82,9 +82,10 @@ bool dsql_reservoir_evict(struct dsql_reservoir *reservoir, int64_t slots, struc
 bool dsql_reservoir_wants(struct dsql_reservoir *reservoir, int64_t slots, struct dsql_mono now);
 
 /*
- * Begins to open one: *slot is OPENING. If it held an aging connection that makes room, *evicted is
- * true, and that connection has to be closed first (reason EXPIRING_SOON_ON_SCAN). False if nothing
- * can be opened any more, because that connection has been checked out meanwhile.
+ * Begins to open one that it wants: *slot is OPENING. If it held an aging connection that makes
+ * room, *evicted is true, and that connection has to be closed first (reason
+ * EXPIRING_SOON_ON_SCAN). False if nothing can be opened any more, because that connection has been
+ * checked out meanwhile.
  */
 bool dsql_reservoir_begin(struct dsql_reservoir *reservoir, int64_t slots, uint32_t *slot,
                           bool *evicted);

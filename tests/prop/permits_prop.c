@@ -105,13 +105,27 @@ TEST(together)
     assert_int_equal(permits.throttled, 50);
 }
 
+/* Nothing is saved up during a pause. */
+TEST(pause)
+{
+    struct dsql_mono now = {0};
+    struct dsql_permits permits;
+    int64_t wait_ns;
+    dsql_permits_init(&permits, 100, 100, now);
+    dsql_permits_throttled(&permits, now);
+    assert_false(dsql_permits_take(&permits, now, &wait_ns));
+    assert_int_equal(wait_ns, DSQL_S);
+    now = dsql_mono_add(now, wait_ns);
+    assert_false(dsql_permits_take(&permits, now, &wait_ns));
+    assert_int_equal(wait_ns, 20 * DSQL_MS);
+    assert_true(dsql_permits_take(&permits, dsql_mono_add(now, wait_ns), &wait_ns));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bound),
-        cmocka_unit_test(recovery),
-        cmocka_unit_test(storm),
-        cmocka_unit_test(together),
+        cmocka_unit_test(bound),    cmocka_unit_test(recovery), cmocka_unit_test(storm),
+        cmocka_unit_test(together), cmocka_unit_test(pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
