@@ -5,6 +5,9 @@
 #include "dsql/err.h"
 #include "dsql/log.h"
 #include "dsql/metrics.h"
+#include "dsql/retry.h"
+#include "dsql/stmt.h"
+#include "dsql/tx.h"
 #include "dsql/version.h"
 
 #endif
