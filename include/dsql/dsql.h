@@ -5,6 +5,7 @@
 #include "dsql/err.h"
 #include "dsql/log.h"
 #include "dsql/metrics.h"
+#include "dsql/pool.h"
 #include "dsql/version.h"
 
 #endif

@@ -134,7 +134,8 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
     if (!rc)
         rc = lock_folder(local, err);
     if (!rc)
-        rc = dsql_postgres_start(&local->pg, local->folder, local->throwaway, err);
+        rc = dsql_postgres_start(&local->pg, local->folder, local->throwaway,
+                                 &local->options.limits, err);
     if (!rc) {
         (void)snprintf(local->ca, sizeof(local->ca), "%.200s/ca.pem", local->folder);
         rc = dsql_certificate_context(local->options.host, local->ca, &local->tls, err);
