@@ -189,7 +189,7 @@ static enum dsql_rc serve(struct dsql_local *local, pid_t child, int *child_stat
         dsql_front_turn(&local->front, TURN_NS);
         struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
         if (dsql_mono_since(now, reported) >= REPORT_NS) {
-            dsql_front_report(&local->front);
+            dsql_front_report(&local->front, false);
             reported = now;
         }
         if (child > 0 && waitpid(child, child_status, WNOHANG) == child)
@@ -211,7 +211,7 @@ static enum dsql_rc serve(struct dsql_local *local, pid_t child, int *child_stat
 
 static void say_goodbye(struct dsql_local *local)
 {
-    dsql_front_report(&local->front);
+    dsql_front_report(&local->front, true);
     dsql_log(dsql_log_default(), DSQL_EVENT_LOCAL_STOPPED,
              DSQL_F("endpoint", (const char *)local->options.host));
 }

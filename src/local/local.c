@@ -34,6 +34,7 @@ enum dsql_rc dsql_local_options_default(struct dsql_local_options *options)
     *options = (struct dsql_local_options){
         .host = "localhost",
         .region = "us-east-1",
+        .arn = "arn:aws:iam::000000000000:user/local",
         .rate = 100,
         .burst = 1000,
         .open_max = 10000,
