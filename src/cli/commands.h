@@ -12,6 +12,10 @@ extern const struct dsql_command dsql_cmd_local_env;
 extern const struct dsql_command dsql_cmd_local_exec;
 extern const struct dsql_command dsql_cmd_local_fault;
 extern const struct dsql_command dsql_cmd_local_status;
+extern const struct dsql_command dsql_cmd_schema_apply;
+extern const struct dsql_command dsql_cmd_schema_drop;
+extern const struct dsql_command dsql_cmd_schema_verify;
+extern const struct dsql_command dsql_cmd_schema_version;
 extern const struct dsql_command dsql_cmd_token;
 extern const struct dsql_command dsql_cmd_version;
 
