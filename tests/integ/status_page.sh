@@ -6,6 +6,7 @@
 unset DSQL_ENDPOINT CLUSTER_ENDPOINT
 export TMPDIR="$scratch/tmp" HOME="$scratch"
 mkdir "$TMPDIR"
+chmod 711 "$scratch" "$TMPDIR" # PostgreSQL runs as another user
 
 "$dsql" up --seconds 0 --connections 10 --threads 2 --lifetime 5s --address 127.0.0.1:0 >"$scratch/up.out" 2>"$scratch/up.err" &
 pid=$!
