@@ -6,6 +6,11 @@
 #include "dsql/err.h"
 #include "dsql/log.h"
 #include "dsql/metrics.h"
+#include "dsql/pool.h"
+#include "dsql/retry.h"
+#include "dsql/stmt.h"
+#include "dsql/temporal.h"
+#include "dsql/tx.h"
 #include "dsql/version.h"
 
 #endif

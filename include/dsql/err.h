@@ -51,7 +51,10 @@ enum dsql_class {
     X(NO_MEMORY,        PERMANENT, "out of memory")                                                \
     X(IO,               PERMANENT, "input/output error")                                           \
     X(PROTOCOL,         PERMANENT, "the peer broke the protocol")                                  \
-    X(DATABASE,         PERMANENT, "the database reported an error")
+    X(DATABASE,         PERMANENT, "the database reported an error")                               \
+    X(DUPLICATE,        PERMANENT, "a row with this key exists already")                           \
+    X(TOO_LARGE,        PERMANENT, "a size limit of Aurora DSQL was exceeded")                     \
+    X(UNAVAILABLE,      BUSY,      "the database is not available at the moment")
 /* clang-format on */
 
 enum dsql_rc {

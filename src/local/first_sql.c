@@ -1,5 +1,7 @@
 #include "local/first_sql.h"
 
+#include "local/module_file.h"
+
 const char dsql_local_first_sql[] =
     "CREATE ROLE admin LOGIN CREATEROLE;\n\n"
     "ALTER DATABASE postgres OWNER TO admin;\n\n"
@@ -7,6 +9,9 @@ const char dsql_local_first_sql[] =
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC;\n\n"
     "CREATE SCHEMA sys;\n\n"
     "GRANT USAGE ON SCHEMA sys TO PUBLIC;\n\n"
+    "CREATE FUNCTION sys.dsql_table_am(internal) RETURNS table_am_handler LANGUAGE c\n"
+    "    AS '" DSQL_MODULE_NAME "', 'dsql_table_am';\n\n"
+    "CREATE ACCESS METHOD dsql TYPE TABLE HANDLER sys.dsql_table_am;\n\n"
 
     "CREATE TABLE sys.jobs (job_id text PRIMARY KEY, status text, details text, job_type text,\n"
     "    class_id oid, object_id oid, object_name text, start_time timestamptz,\n"

@@ -1,0 +1,243 @@
+/*
+ * The connection pool: a connection to Aurora DSQL in nanoseconds, opened ahead of need and never
+ * faster than the cluster's budget allows.
+ *
+ *     struct dsql_pool_options options;
+ *     struct dsql_pool *pool;
+ *     struct dsql_conn *conn;
+ *     struct dsql_err err;
+ *     if (dsql_pool_options_env(&options, &err) || dsql_pool_open(&options, &pool, &err))
+ *         ...;
+ *     if (dsql_pool_checkout(pool, -1, &conn, &err) == DSQL_OK) {
+ *         PGresult *result = PQexec(dsql_conn_pg(conn), "select 1");
+ *         PQclear(result);
+ *         dsql_pool_return(conn);
+ *     }
+ *     dsql_pool_close(pool);
+ *
+ * A process has one pool for each endpoint, port, user and database: opening it again gives the
+ * same pool, with the options it was first opened with, and each open needs its close.
+ *
+ * Every function may be called from any thread. A connection is used by one thread at a time. After
+ * fork() the child must not use the pool: checkout answers DSQL_CLOSED there and every other call
+ * does nothing; the child may open a pool of its own.
+ */
+#ifndef DSQL_POOL_H
+#define DSQL_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dsql/defs.h"
+#include "dsql/err.h"
+#include "dsql/metrics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pg_conn PGconn; /* as libpq-fe.h declares it */
+
+struct dsql_pool;
+struct dsql_conn;
+struct dsql_credentials;
+
+enum dsql_pool_mode {
+    DSQL_POOL_STANDARD,  /* a warm-up before the pool is handed out, then a keeper each second */
+    DSQL_POOL_RESERVOIR, /* refilled continuously; the budget is the only throttle */
+};
+
+/* Who counts the connects and the open connections of the cluster. */
+enum dsql_budget_kind {
+    DSQL_BUDGET_LOCAL,  /* this process, for itself */
+    DSQL_BUDGET_LEASES, /* a fleet, in DynamoDB: counters and one item for each connection */
+    DSQL_BUDGET_BLOCKS, /* a fleet, in DynamoDB: each process owns a block of slots */
+};
+
+/* All durations are nanoseconds. dsql_pool_options_default() first; then change what differs. */
+struct dsql_pool_options {
+    char endpoint[256]; /* host name, host:port or 26-character id; required */
+    int port;           /* 0: the endpoint's, or 5432 */
+    char hostaddr[64];  /* connect to this numeric address instead of resolving the name */
+    char region[64];    /* empty: from the endpoint's name */
+    char user[64];
+    char database[64];
+    char ca_file[256]; /* trusted roots; empty: the Amazon roots of the system's bundle */
+    int64_t token_duration_ns;
+
+    enum dsql_pool_mode mode;
+    /* Of the next three and warmup_target, what is more than max_open means max_open. */
+    int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
+    int64_t target_ready;  /* connections to keep */
+    int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
+    int64_t base_lifetime_ns, lifetime_jitter_ns; /* base +/- jitter/2 */
+    int64_t guard_window_ns;                      /* before its end it is not handed out any more */
+    int64_t initial_fill_timeout_ns;
+    int64_t inflight_limit; /* opens at once; raised when handshakes are slow */
+    int64_t empty_wait_ns;  /* how long a checkout without a limit of its own waits */
+    int64_t connect_timeout_ns;
+    int64_t drain_timeout_ns; /* how long dsql_pool_close() waits for connections in use */
+
+    int64_t warmup_target, warmup_max_retries; /* standard mode */
+    int64_t warmup_retry_backoff_ns, warmup_max_backoff_ns;
+    int64_t keeper_tick_ns, keeper_max_per_tick;
+
+    int64_t rate, burst;          /* connects of this process: a second, and at once */
+    int64_t staggered_startup_ns; /* wait up to so long before the first connect; 0: do not */
+
+    enum dsql_budget_kind budget;
+    char budget_table[256]; /* of a fleet: the DynamoDB table */
+    int64_t cluster_rate;   /* connects a second of the whole fleet */
+    int64_t cluster_burst;
+    int64_t cluster_connections;
+    char service[64]; /* the owner's name in a fleet's budget */
+
+    struct dsql_metrics *metrics;         /* NULL: not recorded; must outlive the pool */
+    struct dsql_credentials *credentials; /* NULL: found as AWS users expect; must outlive it */
+};
+
+DSQL_API void dsql_pool_options_default(struct dsql_pool_options *options);
+
+/*
+ * The defaults changed by the environment ('dsql help config'). Values that cannot be used are
+ * adjusted and logged; DSQL_INVALID if the settings contradict each other. *options holds the
+ * defaults then.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options,
+                                                          struct dsql_err *err);
+
+/*
+ * Opens the pool, or gives the one this process already has. Waits for the initial fill or the
+ * warm-up, at most their time limits, and less when every attempt is refused for a reason that
+ * waiting does not mend; a pool that is not full by then is a warning in the log, not a failure.
+ * Fails with DSQL_INVALID, DSQL_NO_MEMORY or DSQL_IO (no threads, no descriptors).
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_open(const struct dsql_pool_options *options,
+                                                   struct dsql_pool **pool, struct dsql_err *err);
+
+/*
+ * A connection that is idle, outside its guard window and not known to be closed. If none is ready,
+ * waits its turn for at most wait_ns; negative is options.empty_wait_ns, 0 not at all. When
+ * something is ready: no lock, no system call, no allocation.
+ *
+ * DSQL_EMPTY: nothing became ready in time; the message holds the last reason why a connection
+ * could not be opened. DSQL_CLOSED: the pool is closing or this is a forked child.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_checkout(struct dsql_pool *pool, int64_t wait_ns,
+                                                       struct dsql_conn **conn,
+                                                       struct dsql_err *err);
+
+/* The pool's: neither PQfinish() nor PQreset() it. Valid until it is returned or discarded. */
+DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
+
+/*
+ * Gives it back. One that is broken, inside a transaction, in pipeline mode, has results unread or
+ * is too old is closed instead. NULL is fine.
+ */
+DSQL_API void dsql_pool_return(struct dsql_conn *conn);
+
+/* Why connections are closed. The order is that of the metric's label `reason`. */
+/* clang-format off */
+#define DSQL_DISCARD_TABLE(X)                                                                      \
+    X(INSUFFICIENT_LIFETIME, "insufficient_remaining_lifetime") /* inside the guard window */      \
+    X(EXPIRED_ON_CHECKOUT,   "expired_on_checkout")                                                \
+    X(EXPIRED_ON_RETURN,     "expired_on_return")                                                  \
+    X(EXPIRED_ON_SCAN,       "expired_on_scan")                                                    \
+    X(EXPIRING_SOON_ON_SCAN, "expiring_soon_on_scan") /* replaced, or inside the guard window */   \
+    X(RESERVOIR_FULL,        "reservoir_full") /* the budget has shrunk */                         \
+    X(SERVER_CLOSED,         "server_closed")                                                      \
+    X(BROKEN,                "broken")                                                             \
+    X(DIRTY_RETURN,          "dirty_return")                                                       \
+    X(DRAIN,                 "drain")
+/* clang-format on */
+
+enum dsql_discard {
+#define DSQL_DISCARD_MEMBER(name, text) DSQL_CLOSE_##name,
+    DSQL_DISCARD_TABLE(DSQL_DISCARD_MEMBER)
+#undef DSQL_DISCARD_MEMBER
+        DSQL_DISCARDS /* how many there are */
+};
+
+/* "broken" for DSQL_CLOSE_BROKEN. Static storage. */
+DSQL_API const char *dsql_discard_name(enum dsql_discard reason);
+
+/* Gives it back to be closed: DSQL_CLOSE_BROKEN is what a caller usually means. NULL is fine. */
+DSQL_API void dsql_pool_discard(struct dsql_conn *conn, enum dsql_discard reason);
+
+enum { DSQL_POOL_ERRORS = 8, DSQL_POOL_SECONDS = 60 };
+
+/* A reason why connections could not be opened; equal ones are one entry. */
+struct dsql_pool_error {
+    enum dsql_rc rc;
+    char sqlstate[6];
+    char message[256], hint[256];
+    uint64_t count;
+    int64_t age_ns; /* since it happened last */
+};
+
+struct dsql_pool_stats {
+    enum dsql_pool_mode mode;
+    bool draining;
+    int64_t max_open, target, slots;                /* slots: what the budget lets it hold */
+    int64_t ready, in_use, opening, closing, empty; /* their sum is max_open */
+    int64_t waiting;                                /* callers that wait for a connection */
+    uint64_t checkouts, empties, waits;
+    uint64_t opens, open_failures, attempts;
+    uint64_t discards[DSQL_DISCARDS];
+    int64_t inflight_limit; /* in effect */
+    int64_t handshake_ns;   /* of a connection, smoothed */
+    double rate;            /* connects a second in effect: lower after SQLSTATE 53400 */
+    double rate_limit;      /* the full one */
+    int64_t burst, permits; /* permits: connects it could make now */
+    int64_t retry_in_ns;    /* until the next attempt is made, after failures; 0: at once */
+    uint32_t opens_per_second[DSQL_POOL_SECONDS];    /* [0] is the running second */
+    struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* the latest first */
+    size_t error_count;
+};
+
+DSQL_API void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats);
+
+enum dsql_conn_state {
+    DSQL_CONN_EMPTY,
+    DSQL_CONN_OPENING,
+    DSQL_CONN_READY,
+    DSQL_CONN_IN_USE,
+    DSQL_CONN_CLOSING,
+};
+DSQL_API const char *dsql_conn_state_name(enum dsql_conn_state state);
+
+/* One physical connection. */
+struct dsql_conn_info {
+    uint32_t slot;
+    enum dsql_conn_state state;
+    int backend_pid;
+    int64_t age_ns;  /* since it was opened; for one that is opening, since that began */
+    int64_t left_ns; /* until its guard window begins; 0 once inside */
+    uint64_t uses;   /* checkouts */
+};
+
+/* Fills at most n entries with the connections that are not EMPTY; answers how many there are. */
+DSQL_API size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *infos,
+                                      size_t n);
+
+/*
+ * Stops opening, hands unused budget back, closes what is idle, refuses checkouts and waits until
+ * the connections in use came back: DSQL_OK, or DSQL_TIMEOUT after wait_ns (negative:
+ * options.drain_timeout_ns). It holds for everybody who opened this pool; it still has to be
+ * closed.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_drain(struct dsql_pool *pool, int64_t wait_ns);
+
+/*
+ * The counterpart of dsql_pool_open(). The last one drains the pool and frees it; connections still
+ * in use after options.drain_timeout_ns have their sockets shut down, and their callers must still
+ * return them. No other call but returns and discards may be under way on the last handle. NULL is
+ * fine.
+ */
+DSQL_API void dsql_pool_close(struct dsql_pool *pool);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

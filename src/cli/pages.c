@@ -1,0 +1,37 @@
+#include "cli/pages.h"
+
+#include <stdlib.h>
+
+void dsql_page_metrics(void *arg, struct dsql_httpd_reply *reply)
+{
+    char *text = NULL;
+    size_t len = 0;
+    if (dsql_metrics_text(arg, &text, &len)) {
+        reply->status = 500;
+        dsql_strbuf_add_str(&reply->body, "out of memory\n");
+        return;
+    }
+    reply->type = "text/plain; version=0.0.4; charset=utf-8";
+    dsql_strbuf_add(&reply->body, (struct dsql_span){text, len});
+    free(text);
+}
+
+void dsql_page_healthz(void *arg, struct dsql_httpd_reply *reply)
+{
+    (void)arg;
+    dsql_strbuf_add_str(&reply->body, "ok\n");
+}
+
+void dsql_page_readyz(void *arg, struct dsql_httpd_reply *reply)
+{
+    const struct dsql_readiness *readiness = arg;
+    char memory[256];
+    struct dsql_strbuf why;
+    dsql_strbuf_init(&why, memory, sizeof(memory));
+    if (readiness->is_ready(readiness->arg, &why)) {
+        dsql_strbuf_add_str(&reply->body, "ready\n");
+        return;
+    }
+    reply->status = 503;
+    dsql_strbuf_addf(&reply->body, "not ready: %s\n", memory);
+}

@@ -1,0 +1,24 @@
+/* The pages that every watched process has. */
+#ifndef DSQL_CLI_PAGES_H
+#define DSQL_CLI_PAGES_H
+
+#include "cli/httpd.h"
+#include "dsql/metrics.h"
+
+/* Whether the process can do its work now; if not, *why (of at least 128 bytes) says what is
+ * missing. */
+struct dsql_readiness {
+    bool (*is_ready)(void *arg, struct dsql_strbuf *why);
+    void *arg;
+};
+
+/* arg: struct dsql_metrics *. Everything it knows, as Prometheus text. */
+dsql_httpd_page_fn dsql_page_metrics;
+
+/* arg: unused. Answers, so the process lives. */
+dsql_httpd_page_fn dsql_page_healthz;
+
+/* arg: struct dsql_readiness *. 200, or 503 with the reason. */
+dsql_httpd_page_fn dsql_page_readyz;
+
+#endif
