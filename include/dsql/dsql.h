@@ -2,10 +2,15 @@
 #ifndef DSQL_DSQL_H
 #define DSQL_DSQL_H
 
+#include "dsql/credentials.h"
 #include "dsql/err.h"
 #include "dsql/log.h"
 #include "dsql/metrics.h"
 #include "dsql/pool.h"
+#include "dsql/retry.h"
+#include "dsql/stmt.h"
+#include "dsql/temporal.h"
+#include "dsql/tx.h"
 #include "dsql/version.h"
 
 #endif

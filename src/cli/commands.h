@@ -6,10 +6,19 @@
 
 extern const struct dsql_command dsql_cmd_completion;
 extern const struct dsql_command dsql_cmd_config;
+extern const struct dsql_command dsql_cmd_doctor;
 extern const struct dsql_command dsql_cmd_help;
 extern const struct dsql_command dsql_cmd_local;
+extern const struct dsql_command dsql_cmd_local_env;
 extern const struct dsql_command dsql_cmd_local_exec;
+extern const struct dsql_command dsql_cmd_local_fault;
+extern const struct dsql_command dsql_cmd_local_status;
+extern const struct dsql_command dsql_cmd_schema_apply;
+extern const struct dsql_command dsql_cmd_schema_drop;
+extern const struct dsql_command dsql_cmd_schema_verify;
+extern const struct dsql_command dsql_cmd_schema_version;
 extern const struct dsql_command dsql_cmd_token;
+extern const struct dsql_command dsql_cmd_up;
 extern const struct dsql_command dsql_cmd_version;
 
 #endif

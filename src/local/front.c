@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 256, ACCEPTS_MAX = 64, CACHE_SCRIPTS = 4096 };
+enum { ACCEPTS_MAX = 64, CACHE_SCRIPTS = 4096 };
 
 #define CACHE_BYTES     ((size_t)64 << 20)
 #define CLIENT_MESSAGE  (10u << 20) /* the service's limit for one message */
@@ -18,7 +17,7 @@ enum { EVENTS_MAX = 256, ACCEPTS_MAX = 64, CACHE_SCRIPTS = 4096 };
 const char *dsql_local_refusal_name(enum dsql_local_refusal refusal)
 {
     static const char *const names[] = {"no_tls", "no_sni", "protocol", "parameter",
-                                        "rate",   "full",   "token"};
+                                        "rate",   "full",   "token",    "fault"};
     static_assert(DSQL_COUNT_OF(names) == DSQL_LOCAL_REFUSALS, "one name each");
     assert((unsigned)refusal < DSQL_COUNT_OF(names));
     return names[refusal];
@@ -30,12 +29,6 @@ struct dsql_mono dsql_front_now(const struct dsql_front *front)
     return (struct dsql_mono){passed_ns * front->options->time_scale};
 }
 
-static bool earlier(const struct dsql_heap_node *a, const struct dsql_heap_node *b)
-{
-    return dsql_mono_before(DSQL_CONTAINER_OF(a, const struct dsql_session, node)->deadline,
-                            DSQL_CONTAINER_OF(b, const struct dsql_session, node)->deadline);
-}
-
 /* The one key of the endpoint's own configuration. */
 static bool find_key(const struct dsql_token_keyring *self, struct dsql_span access_key_id,
                      struct dsql_token_key *key)
@@ -43,14 +36,17 @@ static bool find_key(const struct dsql_token_keyring *self, struct dsql_span acc
     const struct dsql_front *front = DSQL_CONTAINER_OF(self, const struct dsql_front, keyring);
     const struct dsql_local_options *options = front->options;
     *key = (struct dsql_token_key){
-        .secret_access_key = &options->secret_access_key,
-        .session_token = &options->session_token,
-        .arn = DSQL_SPAN("arn:aws:iam::000000000000:user/local"),
+        .secret_access_key = &options->keys.secret_access_key,
+        .session_token = &options->keys.session_token,
+        .arn = dsql_span_of(options->arn),
         .may_connect = true,
         .may_connect_admin = true,
     };
-    return dsql_span_eq(access_key_id, dsql_span_of(options->access_key_id));
+    return dsql_span_eq(access_key_id, dsql_span_of(options->keys.access_key_id));
 }
+
+static void accept_some(struct dsql_watch *watch, uint32_t events);
+static void stall_over(struct dsql_timer *timer);
 
 static enum dsql_rc listen_on_loopback(struct dsql_front *front, struct dsql_err *err)
 {
@@ -59,21 +55,19 @@ static enum dsql_rc listen_on_loopback(struct dsql_front *front, struct dsql_err
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof(address);
     int yes = 1;
-    front->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (front->listener < 0 ||
-        setsockopt(front->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        bind(front->listener, (const struct sockaddr *)&address, len) != 0 ||
-        listen(front->listener, 4096) != 0 ||
-        getsockname(front->listener, (struct sockaddr *)&address, &len) != 0) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    front->listener.fd = fd;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+        bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, 4096) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
         (void)dsql_err_set(err, DSQL_IO, "can't listen on 127.0.0.1:%u: %s",
                            (unsigned)front->options->port, strerror(errno));
         dsql_err_hint(err, "choose another --port, or 0 for any");
         return DSQL_IO;
     }
     front->options->port = ntohs(address.sin_port);
-    struct epoll_event event = {.events = EPOLLIN};
-    if (epoll_ctl(front->epoll, EPOLL_CTL_ADD, front->listener, &event) != 0)
-        return dsql_err_set(err, DSQL_IO, "epoll: %s", strerror(errno));
+    front->listener.ready = accept_some;
+    dsql_loop_watch(&front->loop, &front->listener, EPOLLIN);
     return DSQL_OK;
 }
 
@@ -88,74 +82,48 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
         .tls = tls,
         .keyring = {find_key},
         .started = dsql_clock_mono(&dsql_clock_system),
-        .epoll = -1,
-        .listener = -1,
+        .listener = {.fd = -1},
+        .stall = {.due = stall_over},
     };
     dsql_pg_limits_login(&front->login_limits);
     dsql_pg_limits_session(&front->client_limits, DSQL_PG_FRONTEND, CLIENT_MESSAGE);
     dsql_pg_limits_session(&front->backend_limits, DSQL_PG_BACKEND, BACKEND_MESSAGE);
     dsql_bucket_init(&front->bucket, options->rate, options->burst, (struct dsql_mono){0});
-    dsql_heap_init(&front->deadlines, earlier);
-    enum dsql_rc rc = dsql_sql_cache_init(&front->cache, CACHE_SCRIPTS, CACHE_BYTES);
-    if (rc)
-        return dsql_err_set(err, rc, "out of memory");
-    front->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (front->epoll < 0)
-        rc = dsql_err_set(err, DSQL_IO, "epoll: %s", strerror(errno));
-    else
+    dsql_faults_init(&front->faults);
+    front->admissions = calloc(DSQL_ADMISSIONS_MAX, sizeof(*front->admissions));
+    enum dsql_rc rc = dsql_loop_init(&front->loop, err);
+    if (!rc &&
+        (!front->admissions || dsql_sql_cache_init(&front->cache, CACHE_SCRIPTS, CACHE_BYTES)))
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    struct dsql_fault_order order;
+    if (!rc)
+        rc = dsql_faults_set(&front->faults, dsql_span_of(options->faults), &order, err);
+    if (!rc)
         rc = listen_on_loopback(front, err);
+    if (!rc)
+        dsql_front_obey(front, &order);
     if (rc)
         dsql_front_fini(front);
     return rc;
-}
-
-static void bury(struct dsql_front *front)
-{
-    while (front->dead) {
-        struct dsql_session *session = front->dead;
-        front->dead = session->next;
-        dsql_session_free(session);
-    }
 }
 
 void dsql_front_fini(struct dsql_front *front)
 {
     while (front->sessions)
         dsql_session_close(front->sessions);
-    bury(front);
-    if (front->listener >= 0)
-        close(front->listener);
-    if (front->epoll >= 0)
-        close(front->epoll);
-    dsql_heap_fini(&front->deadlines);
+    dsql_backends_fini(front);
+    dsql_loop_close(&front->listener);
+    dsql_loop_fini(&front->loop);
     dsql_sql_cache_fini(&front->cache);
-    front->listener = front->epoll = -1;
-}
-
-void dsql_front_watch(struct dsql_front *front, struct dsql_watch *watch, uint32_t events)
-{
-    if (watch->fd < 0 || watch->events == events)
-        return;
-    struct epoll_event event = {.events = events, .data = {.ptr = watch}};
-    int what = watch->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    int failed = epoll_ctl(front->epoll, events == 0 ? EPOLL_CTL_DEL : what, watch->fd, &event);
-    assert(
-        !failed); /* the descriptors are ours; memory for them was checked at ADD by the kernel */
-    watch->events = events;
-}
-
-void dsql_front_deadline(struct dsql_front *front, struct dsql_session *session, int64_t after_ns)
-{
-    session->deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), after_ns);
-    dsql_heap_update(&front->deadlines, &session->node);
+    free(front->admissions);
+    front->admissions = NULL;
 }
 
 static void accept_one(struct dsql_front *front, int fd)
 {
     struct dsql_session *session = calloc(1, sizeof(*session));
     int yes = 1;
-    front->counts.accepted++;
-    if (!session || dsql_heap_push(&front->deadlines, &session->node)) {
+    if (!session || dsql_loop_start(&front->loop, &session->life, LOGIN_LIMIT_NS)) {
         free(session);
         close(fd);
         return;
@@ -163,71 +131,101 @@ static void accept_one(struct dsql_front *front, int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     session->front = front;
     session->client.fd = fd;
-    session->backend.fd = -1;
     session->next = front->sessions;
     if (front->sessions)
         front->sessions->prev = session;
     front->sessions = session;
-    dsql_front_deadline(front, session, LOGIN_LIMIT_NS);
     dsql_session_begin(session);
 }
 
-static void accept_some(struct dsql_front *front)
+/* Closes it so that the peer gets a reset, as from a port where nobody listens. */
+static void refuse_one(struct dsql_front *front, int fd)
 {
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(fd);
+    front->counts.refused[DSQL_LOCAL_FAULT]++;
+}
+
+static void accept_some(struct dsql_watch *watch, uint32_t events)
+{
+    struct dsql_front *front = DSQL_CONTAINER_OF(watch, struct dsql_front, listener);
+    (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd = accept4(front->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0)
-            accept_one(front, fd);
-        else if (errno != EINTR && errno != ECONNABORTED)
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            front->counts.accepted++;
+            if (dsql_faults_strike(&front->faults, DSQL_FAULT_REFUSE))
+                refuse_one(front, fd);
+            else
+                accept_one(front, fd);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
+        }
     }
-}
-
-static void end_overdue(struct dsql_front *front)
-{
-    struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
-    for (;;) {
-        struct dsql_heap_node *node = dsql_heap_peek(&front->deadlines);
-        if (!node)
-            return;
-        struct dsql_session *session = DSQL_CONTAINER_OF(node, struct dsql_session, node);
-        if (dsql_mono_before(now, session->deadline))
-            return;
-        dsql_session_overdue(session);
-    }
-}
-
-/* Milliseconds epoll may sleep, rounded up so that a deadline has passed when it wakes. */
-static int sleep_ms(const struct dsql_front *front, int64_t wait_ns)
-{
-    const struct dsql_heap_node *node = dsql_heap_peek(&front->deadlines);
-    if (node) {
-        int64_t until_ns =
-            dsql_mono_since(DSQL_CONTAINER_OF(node, const struct dsql_session, node)->deadline,
-                            dsql_clock_mono(&dsql_clock_system));
-        wait_ns = until_ns < wait_ns ? until_ns : wait_ns;
-    }
-    return wait_ns <= 0 ? 0 : (int)((wait_ns + DSQL_MS - 1) / DSQL_MS);
 }
 
 void dsql_front_turn(struct dsql_front *front, int64_t wait_ns)
 {
-    struct epoll_event events[EVENTS_MAX];
-    int count = epoll_wait(front->epoll, events, EVENTS_MAX, sleep_ms(front, wait_ns));
-    for (int i = 0; i < count; i++) {
-        struct dsql_watch *watch = events[i].data.ptr;
-        if (!watch)
-            accept_some(front);
-        else if (watch->session->state != DSQL_SESSION_DEAD)
-            watch->ready(watch->session, events[i].events);
-    }
-    end_overdue(front);
-    bury(front);
+    dsql_loop_turn(&front->loop, wait_ns);
 }
 
-void dsql_front_report(struct dsql_front *front)
+/* Closes so many of those who have logged in, whoever it meets. */
+static void drop_some(struct dsql_front *front, double part)
+{
+    struct dsql_rng *rng = &front->faults.of[DSQL_FAULT_DROP].rng;
+    size_t left = 0;
+    for (const struct dsql_session *at = front->sessions; at; at = at->next)
+        left += at->state == DSQL_SESSION_ACTIVE;
+    size_t wanted = (size_t)(part * (double)left + 0.5);
+    front->faults.of[DSQL_FAULT_DROP].struck += wanted;
+    for (struct dsql_session *at = front->sessions, *next; at; at = next) {
+        next = at->next;
+        if (at->state != DSQL_SESSION_ACTIVE)
+            continue;
+        if (dsql_rng_below(rng, left--) < wanted) {
+            wanted--;
+            dsql_session_close(at);
+        }
+    }
+}
+
+void dsql_front_resume(struct dsql_front *front)
+{
+    dsql_loop_stop(&front->loop, &front->stall);
+    dsql_loop_watch(&front->loop, &front->listener, EPOLLIN);
+    for (struct dsql_session *at = front->sessions, *next; at; at = next) {
+        next = at->next;
+        dsql_session_resume(at);
+    }
+}
+
+static void stall_over(struct dsql_timer *timer)
+{
+    dsql_front_resume(DSQL_CONTAINER_OF(timer, struct dsql_front, stall));
+}
+
+void dsql_front_obey(struct dsql_front *front, const struct dsql_fault_order *order)
+{
+    if (order->drop > 0)
+        drop_some(front, order->drop);
+    if (!order->stall)
+        return;
+    if (order->stall_ns == 0) {
+        if (dsql_front_is_stalled(front))
+            dsql_front_resume(front);
+    } else if (!dsql_loop_start(&front->loop, &front->stall, order->stall_ns)) {
+        dsql_loop_watch(&front->loop, &front->listener, 0);
+        front->faults.of[DSQL_FAULT_STALL].struck++;
+    }
+}
+
+void dsql_front_report(struct dsql_front *front, bool always)
 {
     const struct dsql_local_counts *c = &front->counts;
+    if (!always && memcmp(c, &front->reported, sizeof(*c)) == 0)
+        return; /* counters without gaps between them: nothing happened */
+    front->reported = *c;
     dsql_log(front->log, DSQL_EVENT_LOCAL_SEEN, DSQL_F("open", front->open),
              DSQL_F("accepted", c->accepted), DSQL_F("admitted", c->admitted),
              DSQL_F("closed", c->closed), DSQL_F("expired", c->expired),
@@ -238,6 +236,7 @@ void dsql_front_report(struct dsql_front *front)
              DSQL_F("refused_no_sni", c->refused[DSQL_LOCAL_NO_SNI]),
              DSQL_F("refused_parameter", c->refused[DSQL_LOCAL_PARAMETER]),
              DSQL_F("refused_protocol", c->refused[DSQL_LOCAL_PROTOCOL]),
+             DSQL_F("refused_fault", c->refused[DSQL_LOCAL_FAULT]),
              DSQL_F("statements", c->statements),
              DSQL_F("statements_refused", c->statements_refused),
              DSQL_F("cancels_ignored", c->cancels_ignored));

@@ -3,9 +3,13 @@
  * enforces the service's rules, and passes the rest to a private PostgreSQL. One process, one event
  * loop, no thread per connection.
  *
- *     front.c      the loop: accepting, timers, signals, counting
- *     session.c    one client: TLS, startup, token
- *     relay.c      one client's statements, to PostgreSQL and back
+ *     loop.c       sockets and timers            front.c      accepting, limits, counting
+ *     session.c    one client: TLS and bytes     login.c      startup packet, token
+ *     relay.c      its statements on their way to PostgreSQL; answer.c the way back
+ *     rewrite.c    what goes to PostgreSQL in the place of a statement
+ *     backend.c    sessions at PostgreSQL, shared by the clients
+ *     fault.c      faults on request; strike.c   those at COMMIT
+ *     control.c    the socket that `dsql local fault` and its like speak to
  *     sql_*.c      what Aurora DSQL thinks of a statement
  *     postgres.c   the PostgreSQL behind; certificate.c the TLS in front
  *
@@ -17,10 +21,13 @@
 #include <openssl/ssl.h>
 
 #include "aws/token.h"
-#include "base/heap.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "core/bucket.h"
+#include "local/backend.h"
+#include "local/fault.h"
+#include "local/keys.h"
+#include "local/loop.h"
 #include "local/names.h"
 #include "local/outbox.h"
 #include "local/postgres.h"
@@ -39,8 +46,9 @@ struct dsql_local_options {
     int64_t lifetime_ns;
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
-    char access_key_id[65];
-    struct dsql_secret secret_access_key, session_token;
+    char arn[256];               /* whose the keys are */
+    struct dsql_local_keys keys; /* made up, or those of the folder, if it has no id */
+    char faults[512];            /* in force from the start */
 };
 
 /* Why a connection was not taken; each is counted. */
@@ -52,6 +60,7 @@ enum dsql_local_refusal {
     DSQL_LOCAL_RATE,
     DSQL_LOCAL_FULL,
     DSQL_LOCAL_TOKEN,
+    DSQL_LOCAL_FAULT, /* as it was told to */
     DSQL_LOCAL_REFUSALS
 };
 const char *dsql_local_refusal_name(enum dsql_local_refusal refusal);
@@ -67,45 +76,55 @@ enum dsql_session_state {
     DSQL_SESSION_TLS,      /* shaking hands */
     DSQL_SESSION_STARTUP,  /* waiting for the StartupMessage */
     DSQL_SESSION_PASSWORD, /* waiting for the token */
+    DSQL_SESSION_ROLE,     /* waiting for PostgreSQL to say whether the role is mapped */
     DSQL_SESSION_ACTIVE,
     DSQL_SESSION_CLOSING, /* once what is waiting has been sent */
     DSQL_SESSION_DEAD,    /* freed at the end of this turn of the loop */
 };
 
-struct dsql_session;
-
-/* What epoll gives back: a socket and whose it is. */
-struct dsql_watch {
-    int fd; /* -1: none */
-    uint32_t events;
-    void (*ready)(struct dsql_session *session, uint32_t events);
-    struct dsql_session *session;
+/* What is done with the answer to a COMMIT that was struck after it was sent. */
+enum dsql_cut {
+    DSQL_CUT_NONE,
+    DSQL_CUT_CLOSE,  /* the connection is closed instead */
+    DSQL_CUT_FAILED, /* it becomes XX000 */
 };
 
 struct dsql_session {
     struct dsql_front *front;
     struct dsql_session *next, *prev; /* in the front's list */
+    struct dsql_corpse corpse;
     enum dsql_session_state state;
     bool admitted;     /* counts against open_max */
     bool asked_gss;    /* for GSS encryption, which is granted never and may be asked once */
     bool direct;       /* TLS without an SSLRequest */
     bool overdue;      /* past its lifetime; goes when its transaction has ended */
-    bool starting;     /* PostgreSQL has not answered the startup yet */
-    uint32_t awaiting; /* ReadyForQuery messages still to come */
-    struct dsql_watch client, backend;
+    bool waited;       /* a latency that was asked for has passed */
+    bool has_settings; /* PostgreSQL's session differs from a fresh one in its settings, */
+    bool has_prepared; /* or by PREPARE: it can't be given to another client */
+    bool unsynced;     /* something of the extended protocol is under way without a Sync */
+    bool mapped;       /* the role to who signed the token */
+    bool renews;       /* a role's settings: sessions opened before are out of date */
+    bool cut_implicit; /* the COMMIT that was struck is the end of a statement of its own */
+    enum dsql_cut cut;
+    uint32_t cut_after; /* so many ReadyForQuery messages */
+    uint32_t awaiting;  /* ReadyForQuery messages still to come */
+    struct dsql_watch client;
     SSL *ssl;
-    struct dsql_outbox to_client, to_backend;
-    struct dsql_pg_framer from_client, from_backend;
-    struct dsql_heap_node node; /* in the front's deadlines */
-    struct dsql_mono deadline;
+    struct dsql_outbox to_client;
+    struct dsql_pg_framer from_client;
+    struct dsql_timer life, hold;
+    struct dsql_backend *backend; /* NULL while it needs none */
     struct dsql_sql_tx tx;
-    bool sync_index; /* disable_sync_create_index=off */
+    uint64_t catalog; /* the state of the catalogue that it knows: the front's, or an older one */
+    bool sync_index;  /* disable_sync_create_index=off */
     struct dsql_names names;
-    char *startup; /* the StartupMessage for PostgreSQL, until it is sent */
+    char *startup; /* the StartupMessage for PostgreSQL */
     size_t startup_len;
     char user[64];
     char next_tag[32]; /* under which the next command completes; empty for its own */
 };
+
+enum { DSQL_ADMISSIONS_MAX = 16384 };
 
 struct dsql_front {
     struct dsql_local_options *options;
@@ -116,12 +135,17 @@ struct dsql_front {
     struct dsql_pg_limits login_limits, client_limits, backend_limits;
     struct dsql_bucket bucket;
     struct dsql_sql_cache cache;
-    struct dsql_heap deadlines;
-    struct dsql_session *sessions, *dead;
+    struct dsql_loop loop;
+    struct dsql_watch listener;
+    struct dsql_session *sessions;
+    struct dsql_backends backends;
+    struct dsql_faults faults;
+    struct dsql_timer stall; /* runs while nobody is answered */
     struct dsql_mono started;
-    struct dsql_local_counts counts;
-    size_t open; /* admitted and not closed */
-    int epoll, listener;
+    struct dsql_local_counts counts, reported;
+    uint64_t catalog;    /* how often the catalogue was changed */
+    size_t open;         /* admitted and not closed */
+    int64_t *admissions; /* when the last ones were let in, by the service's clock; a ring */
 };
 
 /* Opens the listener; options->port is the chosen one afterwards. */
@@ -134,28 +158,64 @@ void dsql_front_fini(struct dsql_front *front);
 /* Serves for at most wait_ns, or until something happened. */
 void dsql_front_turn(struct dsql_front *front, int64_t wait_ns);
 
-/* One line of what it saw. */
-void dsql_front_report(struct dsql_front *front);
+/* One line of what it saw; always, or only if that is more than the last one said. */
+void dsql_front_report(struct dsql_front *front, bool always);
 
 /* The service's clock: runs time_scale times as fast as ours. */
 struct dsql_mono dsql_front_now(const struct dsql_front *front);
 
-/* For session.c and relay.c. */
-void dsql_front_watch(struct dsql_front *front, struct dsql_watch *watch, uint32_t events);
-void dsql_front_deadline(struct dsql_front *front, struct dsql_session *session, int64_t after_ns);
+/* Does what a fault says at once: drops connections, stalls or goes on. */
+void dsql_front_obey(struct dsql_front *front, const struct dsql_fault_order *order);
+void dsql_front_resume(struct dsql_front *front);
+static inline bool dsql_front_is_stalled(const struct dsql_front *front)
+{
+    return dsql_heap_node_is_in(&front->stall.node);
+}
 
 /* session.c */
 void dsql_session_begin(struct dsql_session *session);
 void dsql_session_flush(struct dsql_session *session);
 void dsql_session_close(struct dsql_session *session);
-void dsql_session_free(struct dsql_session *session);
-void dsql_session_overdue(struct dsql_session *session);
+void dsql_session_resume(struct dsql_session *session);
+/* Whether nothing of it is under way: no transaction, no answer it waits for. */
+bool dsql_session_is_idle(const struct dsql_session *session);
 /* Ends it with a FATAL error; the refusal is counted if it is one (not DSQL_LOCAL_REFUSALS). */
 void dsql_session_fatal(struct dsql_session *session, enum dsql_local_refusal refusal,
                         const char *sqlstate, const char *message, const char *hint);
+/* A peer that does not speak the protocol costs one connection and a line in the log. */
+void dsql_session_drop(struct dsql_session *session, const char *why);
 
-/* relay.c */
+/* login.c */
+void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece *piece);
+void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piece *piece);
+/* PostgreSQL has said whether the role is mapped. */
+void dsql_login_mapped(struct dsql_session *session);
+
+/* relay.c and answer.c */
 void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece);
 void dsql_relay_fini(struct dsql_session *session);
+void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg_piece *piece);
+
+/* strike.c: faults of statements and of COMMIT. */
+enum dsql_strike {
+    DSQL_STRIKE_NONE, /* it runs; what is done with its answer is remembered */
+    DSQL_STRIKE_FAIL, /* it fails with the refusal */
+    DSQL_STRIKE_CLOSE /* the connection is closed */
+};
+
+/* A statement that the rules let pass. */
+enum dsql_strike dsql_strike_statement(struct dsql_session *session,
+                                       const struct dsql_sql_stmt *stmt,
+                                       struct dsql_sql_refusal *refusal);
+
+/* The end of a transaction: a COMMIT, or implicit, with the statement that it consists of. */
+enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
+                                    struct dsql_sql_refusal *refusal);
+
+/* Before a message that begins something new: prepares the statements that stand in for COMMIT, if
+ * the client speaks the extended protocol. The one for a refusal; empty if there is none. */
+void dsql_strike_prime(struct dsql_session *session, bool extended);
+struct dsql_span dsql_strike_primed(const struct dsql_session *session,
+                                    const struct dsql_sql_refusal *refusal);
 
 #endif

@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 
+#include "pgwire/put_frontend.h"
+
 struct dsql_named {
     struct dsql_named *next;
     struct dsql_sql_script *script;
     enum dsql_pg_object object;
-    size_t len;
-    char name[];
+    size_t len, parse_len;
+    char name[]; /* and behind it the Parse */
 };
 
 static struct dsql_named **find(struct dsql_named **at, enum dsql_pg_object object,
@@ -28,10 +30,11 @@ static void unlink_at(struct dsql_named **at)
 }
 
 enum dsql_rc dsql_names_set(struct dsql_names *names, enum dsql_pg_object object,
-                            struct dsql_span name, struct dsql_sql_script *script)
+                            struct dsql_span name, struct dsql_sql_script *script,
+                            struct dsql_span parse)
 {
     dsql_names_drop(names, object, name);
-    struct dsql_named *named = malloc(sizeof(*named) + name.len);
+    struct dsql_named *named = malloc(sizeof(*named) + name.len + parse.len);
     if (!named) {
         dsql_sql_script_unref(script);
         return DSQL_NO_MEMORY;
@@ -42,6 +45,9 @@ enum dsql_rc dsql_names_set(struct dsql_names *names, enum dsql_pg_object object
     named->len = name.len;
     if (name.len > 0)
         memcpy(named->name, name.ptr, name.len);
+    named->parse_len = parse.len;
+    if (parse.len > 0)
+        memcpy(named->name + name.len, parse.ptr, parse.len);
     names->first = named;
     return DSQL_OK;
 }
@@ -70,4 +76,17 @@ void dsql_names_drop_all(struct dsql_names *names, enum dsql_pg_object object)
         else
             at = &(*at)->next;
     }
+}
+
+uint32_t dsql_names_replay(const struct dsql_names *names, struct dsql_strbuf *out)
+{
+    uint32_t count = 0;
+    for (const struct dsql_named *at = names->first; at; at = at->next) {
+        if (at->parse_len == 0)
+            continue;
+        dsql_strbuf_add(out, (struct dsql_span){at->name + at->len, at->parse_len});
+        dsql_pg_put_sync(out);
+        count++;
+    }
+    return count;
 }

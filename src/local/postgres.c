@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,10 +21,11 @@
 #include "base/shown.h"
 #include "base/strbuf.h"
 #include "local/first_sql.h"
+#include "local/module_file.h"
 #include "pgwire/backend.h"
 #include "pgwire/put_frontend.h"
 
-enum { ARGS_MAX = 40, LAUNCH_ATTEMPTS = 15 };
+enum { ARGS_MAX = 64, LAUNCH_ATTEMPTS = 15 };
 
 #define START_LIMIT_NS (60 * DSQL_S)
 #define STOP_LIMIT_NS  (10 * DSQL_S)
@@ -166,23 +168,35 @@ static enum dsql_rc run_program(const struct dsql_postgres *pg, const char *cons
                                                                  : failed(pg, args[0], err);
 }
 
-static enum dsql_rc init_cluster(struct dsql_postgres *pg, struct dsql_err *err)
+static const char preload[] = "shared_preload_libraries=" DSQL_MODULE_NAME;
+
+/* Where PostgreSQL finds the module: the data folder may have moved since it was made. */
+static void add_library_path(char *out, size_t cap, const char *folder)
+{
+    (void)snprintf(out, cap, "dynamic_library_path=%s:$libdir", folder);
+}
+
+static enum dsql_rc init_cluster(struct dsql_postgres *pg, const char *folder, struct dsql_err *err)
 {
     char initdb[DSQL_LOCAL_PATH_MAX], postgres[DSQL_LOCAL_PATH_MAX], marker[DSQL_LOCAL_PATH_MAX];
     if (join(&initdb, pg->bin, "initdb", err) || join(&postgres, pg->bin, "postgres", err) ||
-        join(&marker, pg->data, "dsql_ready", err))
+        join(&marker, pg->data, "dsql_ready_2", err))
         return DSQL_INVALID;
     if (access(marker, F_OK) == 0)
         return DSQL_OK;
     if (access(pg->data, F_OK) == 0) {
-        (void)dsql_err_set(err, DSQL_INVALID, "%.200s was not made completely", pg->data);
+        (void)dsql_err_set(err, DSQL_INVALID,
+                           "%.200s was not made completely, or by an older version", pg->data);
         dsql_err_hint(err, "remove it and start again");
         return DSQL_INVALID;
     }
     const char *const make[] = {
         initdb,         "-D",         pg->data,          "-U",        "dsql_super",
         "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync", NULL};
-    const char *const single[] = {postgres, "--single", "-j", "-D", pg->data, "postgres", NULL};
+    char library_path[DSQL_LOCAL_PATH_MAX + 32];
+    add_library_path(library_path, sizeof(library_path), folder);
+    const char *const single[] = {postgres, "--single", "-j",         "-D",       pg->data, "-c",
+                                  preload,  "-c",       library_path, "postgres", NULL};
     enum dsql_rc rc = run_program(pg, make, "", err);
     if (!rc)
         rc = run_program(pg, single, dsql_local_first_sql, err);
@@ -248,23 +262,35 @@ static enum dsql_rc wait_until_ready(struct dsql_postgres *pg, struct dsql_err *
     return DSQL_OK;
 }
 
-static enum dsql_rc launch(struct dsql_postgres *pg, const char *socket_folder, bool throwaway,
+static enum dsql_rc launch(struct dsql_postgres *pg, const char *folder, const char *socket_folder,
+                           bool throwaway, const struct dsql_sql_limits *limits,
                            struct dsql_err *err)
 {
     char postgres[DSQL_LOCAL_PATH_MAX], sockets[DSQL_LOCAL_PATH_MAX + 32];
+    char library_path[DSQL_LOCAL_PATH_MAX + 32], rows[48], size[48];
     if (join(&postgres, pg->bin, "postgres", err))
         return DSQL_INVALID;
     (void)snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", socket_folder);
-    const char *args[ARGS_MAX] = {postgres, "-D", pg->data, "-c", sockets};
+    add_library_path(library_path, sizeof(library_path), folder);
+    (void)snprintf(rows, sizeof(rows), "dsql.row_limit=%" PRIu64, limits->rows);
+    (void)snprintf(size, sizeof(size), "dsql.size_limit=%" PRIu64, limits->bytes >> 20);
+    const char *args[ARGS_MAX] = {postgres,     "-D", pg->data, "-c", sockets, "-c",
+                                  library_path, "-c", rows,     "-c", size};
     static const char *const always[] = {
-        "listen_addresses=",    "unix_socket_permissions=0700",
-        "max_connections=1000", "default_transaction_isolation=repeatable read",
-        "TimeZone=UTC",         "log_min_messages=fatal",
-        "shared_buffers=128MB", "autovacuum_naptime=10s",
+        "listen_addresses=",
+        "unix_socket_permissions=0700",
+        "max_connections=1000",
+        "default_transaction_isolation=repeatable read",
+        "TimeZone=UTC",
+        "log_min_messages=fatal",
+        "shared_buffers=128MB",
+        "autovacuum_naptime=10s",
+        preload,
+        "default_table_access_method=dsql",
     };
     static const char *const when_throwaway[] = {"fsync=off", "synchronous_commit=off",
                                                  "full_page_writes=off"};
-    size_t n = 5;
+    size_t n = 11;
     for (size_t i = 0; i < DSQL_COUNT_OF(always); i++) {
         args[n++] = "-c";
         args[n++] = always[i];
@@ -294,10 +320,12 @@ static enum dsql_rc make_folder(const struct dsql_postgres *pg, const char *path
 }
 
 enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder, bool throwaway,
-                                 struct dsql_err *err)
+                                 const struct dsql_sql_limits *limits, struct dsql_err *err)
 {
     char sockets[DSQL_LOCAL_PATH_MAX];
     *pg = (struct dsql_postgres){0};
+    if (strchr(folder, ':'))
+        return dsql_err_set(err, DSQL_INVALID, "the path %.100s may not have a colon", folder);
     enum dsql_rc rc = dsql_postgres_user(&pg->uid, &pg->gid, err);
     if (!rc)
         rc = find_programs(pg, err);
@@ -308,11 +336,11 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder, b
         return rc;
     /* The folder itself is handed over too: initdb makes its own inside. */
     if ((rc = make_folder(pg, folder, err)) || (rc = make_folder(pg, sockets, err)) ||
-        (rc = init_cluster(pg, err)))
+        (rc = dsql_module_write(folder, err)) || (rc = init_cluster(pg, folder, err)))
         return rc;
     /* After a kill the PostgreSQL of the last run may still be on its way out. */
     for (int attempt = 0; attempt < LAUNCH_ATTEMPTS; attempt++) {
-        rc = launch(pg, sockets, throwaway, err);
+        rc = launch(pg, folder, sockets, throwaway, limits, err);
         if (!rc)
             rc = wait_until_ready(pg, err);
         if (!rc || pg->pid > 0)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/defs.h"
+#include "local/sql_tx.h"
 
 enum { DSQL_LOCAL_PATH_MAX = 256 };
 
@@ -24,11 +25,13 @@ struct dsql_postgres {
 
 /*
  * Makes the cluster in folder/pg if it is not there and starts it; answers when it takes
- * connections. throwaway: nothing has to survive a crash of the machine. On failure nothing runs,
- * and *err names the log to look at.
+ * connections. throwaway: nothing has to survive a crash of the machine. limits: rows and size,
+ * which the module inside PostgreSQL enforces. On failure nothing runs, and *err names the log to
+ * look at.
  */
 DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder,
-                                               bool throwaway, struct dsql_err *err);
+                                               bool throwaway, const struct dsql_sql_limits *limits,
+                                               struct dsql_err *err);
 
 /* A new connection to its socket, or -1. */
 int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking);

@@ -82,9 +82,11 @@ static void check_set_config(struct dsql_sql_judge *judge, const struct call *ca
     struct dsql_tree name = dsql_tree_first(call->args);
     struct dsql_tree local = dsql_tree_next(dsql_tree_next(name));
     struct dsql_tree truth = dsql_tree_get(dsql_tree_as(local, "A_Const"), "boolval");
+    bool is_local = dsql_tree_true(dsql_tree_get(truth, "boolval"));
+    if (!is_local)
+        judge->stmt->flags |= DSQL_SQL_SETS;
     if (dsql_sql_literal(name).ptr)
-        dsql_sql_check_setting(judge, dsql_sql_literal(name),
-                               dsql_tree_true(dsql_tree_get(truth, "boolval")));
+        dsql_sql_check_setting(judge, dsql_sql_literal(name), is_local);
 }
 
 static void check_call(struct dsql_sql_judge *judge, struct dsql_tree func_call)

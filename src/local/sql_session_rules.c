@@ -122,6 +122,7 @@ void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 void dsql_sql_check_role_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree set = dsql_tree_get(stmt, "setstmt");
+    judge->stmt->flags |= DSQL_SQL_ROLE_SETS;
     if (!dsql_tree_is(dsql_tree_get(set, "kind"), "VAR_RESET_ALL"))
         dsql_sql_check_setting(judge, dsql_tree_get(set, "name"), false);
 }

@@ -50,6 +50,8 @@ enum {
     DSQL_SQL_RESET = 1 << 10,         /* RESET x, RESET ALL (name is NULL), SET x TO DEFAULT */
     DSQL_SQL_FRONT_SETTING = 1 << 11, /* SET or SHOW of a setting that PostgreSQL does not know */
     DSQL_SQL_EXPLAIN_RUNS = 1 << 12,  /* EXPLAIN ANALYZE: what it explains is carried out */
+    DSQL_SQL_SETS = 1 << 13,          /* calls set_config(), not only for the transaction */
+    DSQL_SQL_ROLE_SETS = 1 << 14,     /* ALTER ROLE ... SET */
 };
 
 /* When a refusal holds. */

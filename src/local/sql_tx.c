@@ -178,6 +178,8 @@ enum dsql_sql_tx_verdict dsql_sql_tx_admit(struct dsql_sql_tx *tx, const struct 
         move(tx, DSQL_SQL_TX_IMPLICIT, now);
     tx->ddl = tx->ddl || ddl;
     tx->dml = tx->dml || dml;
+    tx->changes = tx->changes || ddl || dml || stmt->kind == DSQL_SQL_EXECUTE ||
+                  (stmt->flags & (DSQL_SQL_FOR_UPDATE | DSQL_SQL_FOR_KEY_SHARE));
     assert(!(tx->ddl && tx->dml)); /* T1 */
     return DSQL_SQL_TX_PASS;
 }

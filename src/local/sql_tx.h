@@ -37,6 +37,7 @@ struct dsql_sql_tx {
     const struct dsql_sql_limits *limits;
     enum dsql_sql_tx_state state;
     bool ddl, dml;
+    bool changes; /* wrote, locked, or ran what may have: COMMIT can fail */
     uint64_t rows, bytes;
     struct dsql_mono since; /* its start */
 };

@@ -1,0 +1,192 @@
+/*
+ * Transactions on Aurora DSQL: retried as a whole where that is safe, fenced, and with as few round
+ * trips as their statements allow.
+ *
+ *     static enum dsql_rc move(struct dsql_tx *tx, void *arg, struct dsql_err *err) { ... }
+ *     rc = dsql_tx_run(pool, "move", move, &order, NULL, &err);
+ *
+ * Round trips: BEGIN rides with the first statement, deferred statements ride with the next one
+ * that is waited for, the last ones ride with COMMIT. The exception is a deferred statement whose
+ * row count is a fence: zero rows are no error to the server, and a COMMIT right behind it would
+ * commit. It is answered before COMMIT is sent, unless it was built with DSQL_RAISING.
+ *
+ * A struct dsql_tx is used by one thread at a time. Deadlines and cancellation hold in every wait,
+ * the one for a connection included. The service has no statement timeout and ignores cancel
+ * requests: giving up closes the connection, and if COMMIT was sent the outcome is unknown.
+ *
+ * err may be NULL everywhere.
+ */
+#ifndef DSQL_TX_H
+#define DSQL_TX_H
+
+#include "dsql/err.h"
+#include "dsql/retry.h"
+#include "dsql/stmt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dsql_pool;
+struct dsql_tx;
+
+/* Wakes a call from another thread. One handle may serve many transactions, and stays fired. */
+struct dsql_cancel;
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cancel_new(struct dsql_cancel **cancel,
+                                                    struct dsql_err *err);
+/* Safe from any thread. */
+DSQL_API void dsql_cancel_fire(struct dsql_cancel *cancel);
+DSQL_API bool dsql_cancel_fired(const struct dsql_cancel *cancel);
+/* No call may be using it any more. NULL is fine. */
+DSQL_API void dsql_cancel_destroy(struct dsql_cancel *cancel);
+
+/*
+ * What a transaction does. It may run several times: it must not change its inputs nor anything
+ * outside the database. DSQL_OK commits; anything else rolls back and is the outcome, except that a
+ * transaction which met a conflict is run again whatever the body made of it.
+ */
+typedef enum dsql_rc dsql_tx_fn(struct dsql_tx *tx, void *arg, struct dsql_err *err);
+
+/*
+ * Finds out, in a transaction of its own, whether the one whose COMMIT was not answered was
+ * applied. It must lock FOR UPDATE a row that the other one wrote: the answer is believed once this
+ * transaction has committed, because from then on the other one, should its COMMIT still be on its
+ * way, loses by the database's own check. May run several times.
+ */
+typedef enum dsql_rc dsql_settle_fn(struct dsql_tx *tx, void *arg, bool *applied,
+                                    struct dsql_err *err);
+
+struct dsql_tx_policy {
+    struct dsql_retry_policy retry;
+    int64_t timeout_ns;         /* for all tries together; 0 for none */
+    struct dsql_cancel *cancel; /* NULL for none */
+    bool read_only;
+    /* The one statement of the body is a transaction by itself: no BEGIN, no COMMIT. A second
+     * statement is refused. */
+    bool single;
+    /* Of dsql_tx_run: settles an unknown commit. Without it DSQL_COMMIT_UNKNOWN is the outcome. If
+     * it was not applied, the transaction is run again as after a conflict. */
+    dsql_settle_fn *settle;
+    void *settle_arg;
+};
+
+/* The default retry policy; no deadline, nothing else set. */
+DSQL_API void dsql_tx_policy_default(struct dsql_tx_policy *policy);
+
+/*
+ * Runs body(tx, arg, err) in a transaction, again as long as the policy (NULL: the default one)
+ * says so. operation is the metrics' label, see dsql/metrics.h. Whatever the outcome, the
+ * connection is the pool's again.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_run(struct dsql_pool *pool, const char *operation,
+                                                dsql_tx_fn *body, void *arg,
+                                                const struct dsql_tx_policy *policy,
+                                                struct dsql_err *err);
+
+/* For callers that drive by themselves. Of the policy only deadline, cancel, read_only and single
+ * count; it is copied. Ends with dsql_tx_commit() or dsql_tx_rollback(). */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_begin(struct dsql_pool *pool, const char *operation,
+                                                  const struct dsql_tx_policy *policy,
+                                                  struct dsql_tx **tx, struct dsql_err *err);
+
+/* Both end the transaction: tx and its tickets are gone whatever the outcome. A failed transaction
+ * can only be rolled back; committing it rolls back and answers with what made it fail. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err);
+DSQL_API void dsql_tx_rollback(struct dsql_tx *tx);
+
+/*
+ * Statements. Once one has failed the transaction has failed: every further call answers with the
+ * first error, whose message names the statement it belongs to, however late it came to light.
+ */
+
+/* Runs a statement and waits. *affected (may be NULL): rows changed, or returned. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_exec(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                                 const struct dsql_param *params, size_t count,
+                                                 int64_t *affected, struct dsql_err *err);
+
+/* The same with its rows, which the caller frees. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_query(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                                  const struct dsql_param *params, size_t count,
+                                                  struct dsql_rows **rows, struct dsql_err *err);
+
+/* Queues a statement whose answer is not needed. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_defer(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                                  const struct dsql_param *params, size_t count,
+                                                  struct dsql_err *err);
+
+/* Queues a statement whose answer is taken later: several reads in one round trip. */
+struct dsql_ticket {
+    size_t at;
+};
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_send(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                                 const struct dsql_param *params, size_t count,
+                                                 struct dsql_ticket *ticket, struct dsql_err *err);
+
+/* Waits for its answer, once for each ticket. affected and rows may be NULL. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_take(struct dsql_tx *tx, struct dsql_ticket ticket,
+                                                 int64_t *affected, struct dsql_rows **rows,
+                                                 struct dsql_err *err);
+
+/* Waits for everything queued. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_flush(struct dsql_tx *tx, struct dsql_err *err);
+
+/*
+ * Compare and swap: a conditional statement whose predicate holds the token that the caller
+ * expects. When it does not hit the rows it should, the transaction has failed with
+ * DSQL_CONDITION_FAILED and a message that names the entity and the expected token.
+ */
+struct dsql_fence {
+    const char *entity; /* "shard 12"; copied, like the token */
+    const char *token;  /* "range_id 7" */
+    int64_t rows;       /* how many it must hit; 0 for one or more */
+};
+
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                             const struct dsql_param *params, size_t count,
+                                             const struct dsql_fence *fence, struct dsql_err *err);
+
+/* The same queued. It is checked before the transaction commits. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas_defer(struct dsql_tx *tx, const struct dsql_stmt *stmt,
+                                                   const struct dsql_param *params, size_t count,
+                                                   const struct dsql_fence *fence,
+                                                   struct dsql_err *err);
+
+/* One fenced update as a transaction of its own. */
+DSQL_API DSQL_MUST_USE enum dsql_rc
+dsql_fenced_update(struct dsql_pool *pool, const char *operation, const struct dsql_stmt *stmt,
+                   const struct dsql_param *params, size_t count, const struct dsql_fence *fence,
+                   const struct dsql_tx_policy *policy, struct dsql_err *err);
+
+/*
+ * One update fenced by the token that stands there now: it is read, put into the update's predicate
+ * and lost to nobody in between. For callers that own no token; whoever owns one must not use it,
+ * because it does not notice that the caller was overtaken.
+ */
+struct dsql_auto_fence {
+    const struct dsql_stmt *read; /* selects the token as the first column of one row */
+    const struct dsql_param *read_params;
+    size_t read_count;
+    const struct dsql_stmt *update;
+    const struct dsql_param *params; /* of the update; the token's own place is ignored */
+    size_t count;
+    size_t token_param; /* which of them is the token, from 0 */
+    const char *entity;
+};
+
+/* DSQL_NOT_FOUND if there is no row to read. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_auto_fenced_update(struct dsql_pool *pool,
+                                                            const char *operation,
+                                                            const struct dsql_auto_fence *update,
+                                                            const struct dsql_tx_policy *policy,
+                                                            struct dsql_err *err);
+
+/* Which try this is, from 1. */
+DSQL_API int dsql_tx_try(const struct dsql_tx *tx);
+
+/* How often this try has waited for the database. */
+DSQL_API unsigned dsql_tx_round_trips(const struct dsql_tx *tx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,219 @@
+/* `dsql schema apply | verify | version | drop`: the tables of Temporal's store. */
+#include <libpq-fe.h>
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/schema_connect.h"
+#include "temporal/schema.h"
+
+/* What is told on the way: lines for people on standard output, or one JSON object at the end. */
+struct teller {
+    bool json, quiet;
+    size_t steps, total;
+    size_t created, existed;
+    struct dsql_strbuf list; /* JSON: the items so far */
+};
+
+static void tell(void *arg, const char *state, const char *what, struct dsql_span name,
+                 const char *detail)
+{
+    struct teller *teller = arg;
+    bool waiting = strcmp(state, "waiting") == 0;
+    if (!waiting)
+        teller->steps++;
+    if (strcmp(state, "exists") == 0)
+        teller->existed++;
+    if (strcmp(state, "created") == 0 || strcmp(state, "rebuilt") == 0)
+        teller->created++;
+    if (teller->json && !waiting) {
+        dsql_strbuf_add_str(&teller->list,
+                            teller->list.len ? ",\n  {\"state\": " : "\n  {\"state\": ");
+        dsql_strbuf_add_json(&teller->list, dsql_span_of(state));
+        dsql_strbuf_addf(&teller->list, ", \"what\": \"%s\", \"name\": ", what);
+        dsql_strbuf_add_json(&teller->list, name);
+        dsql_strbuf_add_str(&teller->list, ", \"detail\": ");
+        dsql_strbuf_add_json(&teller->list, dsql_span_of(detail));
+        dsql_strbuf_add_char(&teller->list, '}');
+    } else if (!teller->json && !(teller->quiet && strcmp(state, "exists") == 0)) {
+        if (teller->total > 0)
+            printf("[%2zu/%zu] ", teller->steps + waiting, teller->total);
+        printf("%s %s %.*s%s%s\n", state, what, DSQL_SPAN_ARG(name), detail[0] ? ": " : "", detail);
+        (void)fflush(stdout);
+    }
+}
+
+enum { LIST_MAX = 1 << 20 };
+
+static enum dsql_rc begin(const struct dsql_args *args, struct teller *teller, PGconn **conn,
+                          struct dsql_err *err)
+{
+    *teller = (struct teller){.json = dsql_args_has(args, "json")};
+    dsql_strbuf_init_heap(&teller->list, LIST_MAX);
+    return dsql_schema_connect(dsql_args_get(args, "endpoint"), dsql_args_get(args, "region"),
+                               dsql_args_get(args, "user"), conn, err);
+}
+
+static int finish(struct teller *teller, PGconn *conn, enum dsql_rc rc, const struct dsql_err *err,
+                  int status)
+{
+    PQfinish(conn);
+    dsql_strbuf_fini(&teller->list);
+    return rc ? dsql_complain(err) : status;
+}
+
+static void print_list(const struct teller *teller, const char *name)
+{
+    printf("\"%s\": [%.*s%s]}\n", name, DSQL_SPAN_ARG(dsql_strbuf_span(&teller->list)),
+           teller->list.len ? "\n" : "");
+}
+
+static int run_apply(const struct dsql_args *args)
+{
+    struct teller teller;
+    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_err err;
+    PGconn *conn = NULL;
+    enum dsql_rc rc = begin(args, &teller, &conn, &err);
+    teller.total = dsql_schema_steps() - 1; /* a row is no step to speak of */
+    if (!rc)
+        rc = dsql_schema_apply(conn, &watch, &err);
+    if (!rc && teller.json) {
+        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"created\": %zu, \"existed\": %zu, ",
+               teller.created, teller.existed);
+        print_list(&teller, "steps");
+    } else if (!rc) {
+        printf("schema version " DSQL_SCHEMA_VERSION ": %zu created, %zu already there\n",
+               teller.created, teller.existed);
+    }
+    return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
+}
+
+static int run_verify(const struct dsql_args *args)
+{
+    struct teller teller;
+    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_err err;
+    PGconn *conn = NULL;
+    size_t problems = 0;
+    enum dsql_rc rc = begin(args, &teller, &conn, &err);
+    if (!rc)
+        rc = dsql_schema_verify(conn, &watch, &problems, &err);
+    if (!rc && teller.json) {
+        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"ok\": %s, ",
+               problems ? "false" : "true");
+        print_list(&teller, "problems");
+    } else if (!rc) {
+        printf(problems ? "%zu problems; 'dsql schema apply' creates what is missing\n"
+                        : "schema version " DSQL_SCHEMA_VERSION " is complete\n",
+               problems);
+    }
+    return finish(&teller, conn, rc, &err, problems ? DSQL_EXIT_FAILED : DSQL_EXIT_OK);
+}
+
+static int run_version(const struct dsql_args *args)
+{
+    struct teller teller;
+    struct dsql_err err;
+    PGconn *conn = NULL;
+    char version[DSQL_SCHEMA_VERSION_MAX] = "";
+    enum dsql_rc rc = begin(args, &teller, &conn, &err);
+    if (!rc)
+        rc = dsql_schema_read_version(conn, version, &err);
+    if (!rc && teller.json) {
+        char memory[2 * DSQL_SCHEMA_VERSION_MAX + 8];
+        struct dsql_strbuf text;
+        dsql_strbuf_init(&text, memory, sizeof(memory));
+        dsql_strbuf_add_json(&text, dsql_span_of(version));
+        printf("{\"cluster\": %s, \"program\": \"" DSQL_SCHEMA_VERSION "\"}\n",
+               version[0] ? text.ptr : "null");
+    } else if (!rc) {
+        printf("cluster  %s\nprogram  " DSQL_SCHEMA_VERSION "\n", version[0] ? version : "(none)");
+    }
+    return finish(&teller, conn, rc, &err, version[0] ? DSQL_EXIT_OK : DSQL_EXIT_FAILED);
+}
+
+static int run_drop(const struct dsql_args *args)
+{
+    struct teller teller;
+    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_err err;
+    PGconn *conn = NULL;
+    if (!dsql_args_has(args, "yes")) {
+        (void)dsql_err_set(&err, DSQL_INVALID,
+                           "drop deletes every table of the store and its data");
+        dsql_err_hint(&err, "say --yes if that is what you want");
+        return dsql_complain(&err);
+    }
+    enum dsql_rc rc = begin(args, &teller, &conn, &err);
+    if (!rc)
+        rc = dsql_schema_drop(conn, &watch, &err);
+    if (!rc && teller.json) {
+        printf("{");
+        print_list(&teller, "steps");
+    } else if (!rc) {
+        printf("%zu tables dropped\n", teller.steps);
+    }
+    return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
+}
+
+#define COMMON_OPTIONS                                                                             \
+    {"endpoint", 0, "HOST",                                                                        \
+     "the cluster (DSQL_ENDPOINT); without one, wherever psql would connect"},                     \
+        {"region", 0, "REGION", "AWS region, when the host name does not tell it (DSQL_REGION)"},  \
+        {"user", 0, "ROLE", "database role (DSQL_USER, which is admin)"},                          \
+    {                                                                                              \
+        "json", 0, NULL, "one JSON object instead of lines"                                        \
+    }
+
+static const struct dsql_option options[] = {COMMON_OPTIONS};
+static const struct dsql_option drop_options[] = {COMMON_OPTIONS,
+                                                  {"yes", 0, NULL, "yes, delete it all"}};
+
+const struct dsql_command dsql_cmd_schema_apply = {
+    .name = "schema apply",
+    .operands = "",
+    .summary = "create the tables of Temporal's store",
+    .text =
+        "Creates what is missing of the 37 tables, their indexes and the version tables, one "
+        "statement per transaction, waits for each index to be built and rebuilds one that is not "
+        "valid. May be run again at any time, also after it was killed half-way: the version is "
+        "written last. Refuses a cluster whose schema is newer than this program's.\n"
+        "\n"
+        "    dsql local exec -- sh -c 'dsql schema apply && psql -c \\\\dt'",
+    .options = options,
+    .option_count = DSQL_COUNT_OF(options),
+    .run = run_apply,
+};
+
+const struct dsql_command dsql_cmd_schema_verify = {
+    .name = "schema verify",
+    .operands = "",
+    .summary = "compare the tables of Temporal's store with what they should be",
+    .text =
+        "Looks at every table, column, key and index and at the version, and says what is missing, "
+        "different or not valid. Ends with status 1 if there is anything. Changes nothing.",
+    .options = options,
+    .option_count = DSQL_COUNT_OF(options),
+    .run = run_verify,
+};
+
+const struct dsql_command dsql_cmd_schema_version = {
+    .name = "schema version",
+    .operands = "",
+    .summary = "print the version of the schema in the cluster",
+    .text = "Prints the version in the cluster and the one this program would bring in. Ends with "
+            "status 1 if the cluster has none.",
+    .options = options,
+    .option_count = DSQL_COUNT_OF(options),
+    .run = run_version,
+};
+
+const struct dsql_command dsql_cmd_schema_drop = {
+    .name = "schema drop",
+    .operands = "",
+    .summary = "delete the tables of Temporal's store and everything in them",
+    .text = "Drops the tables one by one, the version tables last. There is no way back.",
+    .options = drop_options,
+    .option_count = DSQL_COUNT_OF(drop_options),
+    .run = run_drop,
+};

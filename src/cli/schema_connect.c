@@ -1,0 +1,132 @@
+/* A connection for `dsql schema`: to the endpoint if one is given or set, otherwise wherever psql
+ * would go. The password is a token made from the keys in the environment, if there are any. */
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "aws/endpoint.h"
+#include "aws/token.h"
+#include "base/clock.h"
+#include "base/shown.h"
+#include "cli/schema_connect.h"
+#include "config/config.h"
+
+enum { PARAMETERS_MAX = 12 };
+
+struct parameters {
+    const char *names[PARAMETERS_MAX], *values[PARAMETERS_MAX];
+    size_t count;
+};
+
+static void add(struct parameters *p, const char *name, const char *value)
+{
+    assert(p->count < PARAMETERS_MAX - 1);
+    p->names[p->count] = name;
+    p->values[p->count++] = value;
+}
+
+static const char *env_or_empty(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? text : "";
+}
+
+/* A token, if there are keys to make one with; an empty secret otherwise. */
+static enum dsql_rc make_token(const struct dsql_endpoint *endpoint, const char *user,
+                               struct dsql_secret *token, struct dsql_err *err)
+{
+    struct dsql_secret secret = {0}, session = {0};
+    struct dsql_token_order order = {
+        .action = dsql_token_action_of(dsql_span_of(user)),
+        .host = dsql_span_of(endpoint->host),
+        .region = dsql_span_of(endpoint->region),
+        .at = dsql_clock_wall(&dsql_clock_system),
+        .expires_s = 900,
+        .keys = {.access_key_id = dsql_span_of(env_or_empty("AWS_ACCESS_KEY_ID")),
+                 .secret_access_key = &secret,
+                 .session_token = &session},
+    };
+    struct dsql_span key = dsql_span_of(env_or_empty("AWS_SECRET_ACCESS_KEY"));
+    enum dsql_rc rc = DSQL_OK;
+    if (order.keys.access_key_id.len == 0 || key.len == 0)
+        return DSQL_OK;
+    if (dsql_secret_set(&secret, key) ||
+        dsql_secret_set(&session, dsql_span_of(env_or_empty("AWS_SESSION_TOKEN"))))
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    else
+        rc = dsql_token_mint(&order, token, err);
+    dsql_secret_fini(&secret);
+    dsql_secret_fini(&session);
+    return rc;
+}
+
+static enum dsql_rc open_connection(const struct parameters *p, PGconn **conn, struct dsql_err *err)
+{
+    PGconn *opened = PQconnectdbParams(p->names, p->values, 0);
+    if (!opened)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    if (PQstatus(opened) == CONNECTION_OK) {
+        PQsetErrorVerbosity(opened, PQERRORS_DEFAULT);
+        *conn = opened;
+        return DSQL_OK;
+    }
+    (void)dsql_err_set(err, DSQL_IO, "%s", dsql_shown_str(PQerrorMessage(opened)).text);
+    PQfinish(opened);
+    dsql_err_hint(err,
+                  "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, ...) say where to "
+                  "connect, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as whom");
+    return DSQL_IO;
+}
+
+static void ignore_notice(void *arg, const PGresult *result)
+{
+    (void)arg, (void)result; /* "already exists, skipping" is what we expect */
+}
+
+enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, const char *user,
+                                 PGconn **conn, struct dsql_err *err)
+{
+    struct dsql_config config;
+    struct dsql_config_report report;
+    struct dsql_endpoint endpoint;
+    struct dsql_secret token = {0};
+    struct parameters p = {.count = 0};
+    char port_text[8];
+    struct dsql_span host, port;
+    enum dsql_rc rc = DSQL_OK;
+    dsql_config_load(&config, &report, (const char *const *)environ);
+    dsql_config_log(&report, dsql_log_default());
+    host = dsql_span_of(endpoint_text ? endpoint_text : config.endpoint);
+    if (!user)
+        user = config.user;
+    if (host.len > 0) {
+        dsql_span_cut(host, ':', &host, &port);
+        rc = dsql_endpoint_parse(host, dsql_span_of(region ? region : config.region), &endpoint,
+                                 err);
+        if (!rc)
+            rc = make_token(&endpoint, user, &token, err);
+        if (rc)
+            return rc;
+        /* psql's variables may speak of another host. */
+        if (strcmp(env_or_empty("PGHOST"), endpoint.host) != 0)
+            (void)unsetenv("PGHOSTADDR");
+        (void)snprintf(port_text, sizeof(port_text), "%.*s", DSQL_SPAN_ARG(port));
+        add(&p, "host", endpoint.host);
+        add(&p, "port", port.len > 0 ? port_text : "5432");
+        add(&p, "user", user);
+        add(&p, "dbname", "postgres");
+        add(&p, "sslmode", "verify-full");
+        if (!getenv("PGSSLROOTCERT"))
+            add(&p, "sslrootcert", "/etc/ssl/certs/ca-certificates.crt");
+        if (dsql_secret_reveal(&token).len > 0)
+            add(&p, "password", dsql_secret_reveal(&token).ptr);
+    }
+    add(&p, "fallback_application_name", "dsql schema");
+    add(&p, "gssencmode", "disable");
+    add(&p, "connect_timeout", "30");
+    rc = open_connection(&p, conn, err);
+    dsql_secret_fini(&token);
+    if (!rc)
+        (void)PQsetNoticeReceiver(*conn, ignore_notice, NULL);
+    return rc;
+}

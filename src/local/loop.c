@@ -1,0 +1,133 @@
+#include "local/loop.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 256 };
+
+static bool earlier(const struct dsql_heap_node *a, const struct dsql_heap_node *b)
+{
+    return dsql_mono_before(DSQL_CONTAINER_OF(a, const struct dsql_timer, node)->at,
+                            DSQL_CONTAINER_OF(b, const struct dsql_timer, node)->at);
+}
+
+static struct dsql_mono now(void)
+{
+    return dsql_clock_mono(&dsql_clock_system);
+}
+
+enum dsql_rc dsql_loop_init(struct dsql_loop *loop, struct dsql_err *err)
+{
+    *loop = (struct dsql_loop){.epoll = epoll_create1(EPOLL_CLOEXEC)};
+    dsql_heap_init(&loop->timers, earlier);
+    if (loop->epoll < 0)
+        return dsql_err_set(err, DSQL_IO, "epoll: %s", strerror(errno));
+    return DSQL_OK;
+}
+
+static void bury(struct dsql_loop *loop)
+{
+    while (loop->dead) {
+        struct dsql_corpse *corpse = loop->dead;
+        loop->dead = corpse->next;
+        corpse->bury(corpse);
+    }
+}
+
+void dsql_loop_fini(struct dsql_loop *loop)
+{
+    bury(loop);
+    dsql_heap_fini(&loop->timers);
+    if (loop->epoll >= 0)
+        close(loop->epoll);
+    loop->epoll = -1;
+}
+
+void dsql_loop_watch(struct dsql_loop *loop, struct dsql_watch *watch, uint32_t events)
+{
+    if (watch->fd < 0 || watch->events == events)
+        return;
+    struct epoll_event event = {.events = events, .data = {.ptr = watch}};
+    int what = watch->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    int failed = epoll_ctl(loop->epoll, events == 0 ? EPOLL_CTL_DEL : what, watch->fd, &event);
+    assert(
+        !failed); /* the descriptors are ours; memory for them was checked at ADD by the kernel */
+    watch->events = events;
+}
+
+void dsql_loop_close(struct dsql_watch *watch)
+{
+    if (watch->fd >= 0)
+        close(watch->fd);
+    watch->fd = -1;
+    watch->events = 0;
+}
+
+enum dsql_rc dsql_loop_start(struct dsql_loop *loop, struct dsql_timer *timer, int64_t after_ns)
+{
+    timer->at = dsql_mono_add(now(), after_ns);
+    if (!dsql_heap_node_is_in(&timer->node))
+        return dsql_heap_push(&loop->timers, &timer->node);
+    dsql_heap_update(&loop->timers, &timer->node);
+    return DSQL_OK;
+}
+
+void dsql_loop_move(struct dsql_loop *loop, struct dsql_timer *timer, int64_t after_ns)
+{
+    assert(dsql_heap_node_is_in(&timer->node));
+    timer->at = dsql_mono_add(now(), after_ns);
+    dsql_heap_update(&loop->timers, &timer->node);
+}
+
+void dsql_loop_stop(struct dsql_loop *loop, struct dsql_timer *timer)
+{
+    if (dsql_heap_node_is_in(&timer->node))
+        dsql_heap_remove(&loop->timers, &timer->node);
+}
+
+void dsql_loop_mourn(struct dsql_loop *loop, struct dsql_corpse *corpse,
+                     void (*how)(struct dsql_corpse *corpse))
+{
+    corpse->bury = how;
+    corpse->next = loop->dead;
+    loop->dead = corpse;
+}
+
+static struct dsql_timer *first_timer(const struct dsql_loop *loop)
+{
+    struct dsql_heap_node *node = dsql_heap_peek(&loop->timers);
+    return node ? DSQL_CONTAINER_OF(node, struct dsql_timer, node) : NULL;
+}
+
+static void run_timers(struct dsql_loop *loop)
+{
+    struct dsql_mono at = now(); /* what is started meanwhile waits for the next turn */
+    for (struct dsql_timer *timer; (timer = first_timer(loop));) {
+        if (dsql_mono_before(at, timer->at))
+            return;
+        dsql_heap_remove(&loop->timers, &timer->node);
+        timer->due(timer);
+    }
+}
+
+void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns)
+{
+    struct epoll_event events[EVENTS_MAX];
+    const struct dsql_timer *first = first_timer(loop);
+    if (first) {
+        int64_t until_ns = dsql_mono_since(first->at, now());
+        wait_ns = until_ns < wait_ns ? until_ns : wait_ns;
+    }
+    wait_ns = wait_ns < 0 ? 0 : wait_ns;
+    /* A latency of one millisecond shall not become two: epoll_wait() would round. */
+    const struct timespec wait = {wait_ns / DSQL_S, wait_ns % DSQL_S};
+    int count = epoll_pwait2(loop->epoll, events, EVENTS_MAX, &wait, NULL);
+    for (int i = 0; i < count; i++) {
+        struct dsql_watch *watch = events[i].data.ptr;
+        if (watch->fd >= 0)
+            watch->ready(watch, events[i].events);
+    }
+    run_timers(loop);
+    bury(loop);
+}

@@ -1,0 +1,123 @@
+#include "local/module/module.h"
+
+#include "local/module/adjudicate.h"
+#include "local/module/catalog.h"
+#include "local/module/commit.h"
+#include "local/module/table_am.h"
+
+#include <executor/executor.h>
+#include <fmgr.h>
+#include <miscadmin.h>
+#include <nodes/execnodes.h>
+#include <nodes/nodeFuncs.h>
+#include <storage/ipc.h>
+#include <tcop/utility.h>
+#include <utils/guc.h>
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+int dsql_row_limit = 3000;
+int dsql_size_limit = 10;
+int dsql_log_entries = 1 << 19;
+
+static shmem_request_hook_type previous_request;
+static shmem_startup_hook_type previous_startup;
+static ProcessUtility_hook_type previous_utility;
+static ExecutorStart_hook_type previous_start;
+static int ddl_depth;
+
+bool dsql_in_ddl(void)
+{
+    return ddl_depth > 0;
+}
+
+static void on_request(void)
+{
+    if (previous_request)
+        previous_request();
+    dsql_log_request();
+}
+
+static void on_startup(void)
+{
+    if (previous_startup)
+        previous_startup();
+    dsql_log_attach();
+}
+
+static void on_utility(PlannedStmt *statement, const char *text, bool read_only_tree,
+                       ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+                       DestReceiver *receiver, QueryCompletion *completion)
+{
+    bool ddl = GetCommandLogLevel(statement->utilityStmt) == LOGSTMT_DDL;
+    ProcessUtility_hook_type next = previous_utility ? previous_utility : standard_ProcessUtility;
+    if (ddl)
+        dsql_catalog_touch();
+    ddl_depth += ddl;
+    PG_TRY();
+    {
+        next(statement, text, read_only_tree, context, params, env, receiver, completion);
+    }
+    PG_FINALLY();
+    {
+        ddl_depth -= ddl;
+    }
+    PG_END_TRY();
+}
+
+/* A bitmap scan that needs no column may count rows without looking at them; it must look. */
+static bool look_at_rows(PlanState *state, void *unused)
+{
+    if (!state)
+        return false;
+    if (IsA(state, BitmapHeapScanState))
+        ((BitmapHeapScanState *)state)->can_skip_fetch = false;
+    return planstate_tree_walker(state, look_at_rows, unused);
+}
+
+static void on_start(QueryDesc *query, int flags)
+{
+    if (previous_start)
+        previous_start(query, flags);
+    else
+        standard_ExecutorStart(query, flags);
+    (void)look_at_rows(query->planstate, NULL);
+}
+
+static void define_settings(void)
+{
+    DefineCustomIntVariable("dsql.row_limit", "Rows a transaction may change.", NULL,
+                            &dsql_row_limit, 3000, 0, INT_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+    DefineCustomIntVariable("dsql.size_limit", "MiB a transaction may write.", NULL,
+                            &dsql_size_limit, 10, 0, INT_MAX / 2, PGC_POSTMASTER, 0, NULL, NULL,
+                            NULL);
+    DefineCustomIntVariable("dsql.log_entries", "Room in the log of what was committed.", NULL,
+                            &dsql_log_entries, 1 << 19, 64, 1 << 26, PGC_POSTMASTER, 0, NULL, NULL,
+                            NULL);
+    /* Other processes don't know what this one remembers, and an index does not know it either. */
+    static const char *const fixed[][2] = {{"max_parallel_workers_per_gather", "0"},
+                                           {"max_parallel_maintenance_workers", "0"},
+                                           {"enable_indexonlyscan", "off"}};
+    for (size_t i = 0; i < lengthof(fixed); i++)
+        SetConfigOption(fixed[i][0], fixed[i][1], PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
+void _PG_init(void)
+{
+    if (!process_shared_preload_libraries_in_progress)
+        return;
+    define_settings();
+    dsql_catalog_init();
+    dsql_table_am_init();
+    dsql_commit_init();
+    previous_request = shmem_request_hook;
+    shmem_request_hook = on_request;
+    previous_startup = shmem_startup_hook;
+    shmem_startup_hook = on_startup;
+    previous_utility = ProcessUtility_hook;
+    ProcessUtility_hook = on_utility;
+    previous_start = ExecutorStart_hook;
+    ExecutorStart_hook = on_start;
+}

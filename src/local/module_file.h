@@ -1,0 +1,17 @@
+/*
+ * The module that PostgreSQL loads (src/local/module), carried inside this binary and written to
+ * the data folder at each start.
+ */
+#ifndef DSQL_LOCAL_MODULE_FILE_H
+#define DSQL_LOCAL_MODULE_FILE_H
+
+#include "base/defs.h"
+
+/* The name under which PostgreSQL finds it, without folder and ending. */
+#define DSQL_MODULE_NAME "dsql_module"
+
+/* Writes it into folder, readable by everybody. What is there under the name is replaced at once.
+ */
+DSQL_MUST_USE enum dsql_rc dsql_module_write(const char *folder, struct dsql_err *err);
+
+#endif

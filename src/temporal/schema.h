@@ -1,0 +1,85 @@
+/*
+ * The schema of Temporal's store: schema/dsql/v12/temporal/schema.sql, which is part of the
+ * program, taken apart into steps, and brought into a cluster.
+ *
+ * One step is one transaction (the service takes one DDL at a time), every step may be repeated,
+ * and the version is written last: whoever was killed at any point starts again and ends in the
+ * same place. Blocking, on a connection of the caller's; not for the hot path.
+ */
+#ifndef DSQL_TEMPORAL_SCHEMA_H
+#define DSQL_TEMPORAL_SCHEMA_H
+
+#include "base/span.h"
+#include "base/strbuf.h"
+
+typedef struct pg_conn PGconn; /* as libpq declares them */
+typedef struct pg_result PGresult;
+
+/* The version of Temporal's main schema that the text stands for. */
+#define DSQL_SCHEMA_VERSION "1.19"
+
+struct dsql_span dsql_schema_text(void);
+
+enum dsql_schema_kind { DSQL_SCHEMA_TABLE, DSQL_SCHEMA_INDEX, DSQL_SCHEMA_ROW };
+
+struct dsql_schema_step {
+    enum dsql_schema_kind kind;
+    struct dsql_span name;  /* of the table or index; of the table a row goes to */
+    struct dsql_span table; /* of an index; otherwise as name */
+    bool unique;            /* index */
+    struct dsql_span body;  /* table: its lines; index: its columns */
+    struct dsql_span text;  /* the statement, without the semicolon */
+};
+
+/* Takes the next step off *rest. False at the end. */
+bool dsql_schema_next(struct dsql_span *rest, struct dsql_schema_step *step);
+
+struct dsql_schema_column {
+    struct dsql_span name;
+    char type[40]; /* as format_type() words it */
+    bool not_null;
+};
+
+/* Takes the next column off the body of a table. False at the end, when *key holds the columns of
+ * the primary key as they are written. */
+bool dsql_schema_next_column(struct dsql_span *body, struct dsql_schema_column *column,
+                             struct dsql_span *key);
+
+/* How many steps there are in all. */
+size_t dsql_schema_steps(void);
+
+/* Compares two versions such as 1.9 and 1.19, number by number: below, equal to or above 0. */
+int dsql_schema_version_compare(struct dsql_span a, struct dsql_span b);
+
+/* Told about each thing that happens; may be NULL. `state` is a word: "exists", "created",
+ * "waiting", "rebuilt", "dropped", "missing", "differs", "invalid". */
+struct dsql_schema_watch {
+    void (*see)(void *arg, const char *state, const char *what, struct dsql_span name,
+                const char *detail);
+    void *arg;
+};
+
+enum { DSQL_SCHEMA_VERSION_MAX = 64 };
+
+/* The version in the cluster; empty if there is none. */
+DSQL_MUST_USE enum dsql_rc
+dsql_schema_read_version(PGconn *conn, char version[DSQL_SCHEMA_VERSION_MAX], struct dsql_err *err);
+
+/* Brings the schema in. Refuses with DSQL_CONDITION_FAILED where a newer version is. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *watch,
+                                             struct dsql_err *err);
+
+/* Compares the cluster with the text. *problems counts what `watch` was told. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
+                                              size_t *problems, struct dsql_err *err);
+
+/* Drops every table of the schema, with what is in it, the version tables last. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_drop(PGconn *conn, const struct dsql_schema_watch *watch,
+                                            struct dsql_err *err);
+
+/* For the three above: runs one statement, again on 40001 (another DDL was faster). The caller
+ * clears *result, which may be NULL. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_exec(PGconn *conn, struct dsql_span sql, size_t count,
+                                            const char *const *values, PGresult **result,
+                                            struct dsql_err *err);
+#endif

@@ -1,0 +1,146 @@
+/* What a cluster has against what the schema says: tables, columns, keys, indexes, version. More
+ * columns, tables or indexes than ours are no problem. */
+#include <libpq-fe.h>
+#include <stdlib.h>
+
+#include "temporal/schema.h"
+
+struct check {
+    PGconn *conn;
+    const struct dsql_schema_watch *watch;
+    size_t problems;
+    struct dsql_err *err;
+};
+
+static void find(struct check *check, const char *state, const char *what, struct dsql_span name,
+                 const char *detail)
+{
+    check->problems++;
+    if (check->watch && check->watch->see)
+        check->watch->see(check->watch->arg, state, what, name, detail);
+}
+
+/* The row of a result whose first column is name, or -1. */
+static int row_of(const PGresult *result, struct dsql_span name)
+{
+    for (int i = 0; i < PQntuples(result); i++)
+        if (dsql_span_eq(dsql_span_of(PQgetvalue(result, i, 0)), name))
+            return i;
+    return -1;
+}
+
+static void check_columns(struct check *check, const struct dsql_schema_step *step,
+                          const PGresult *columns, struct dsql_span *key)
+{
+    struct dsql_schema_column column;
+    struct dsql_span body = step->body;
+    char where[160], detail[200];
+    while (dsql_schema_next_column(&body, &column, key)) {
+        int len = snprintf(where, sizeof(where), "%.*s.%.*s", DSQL_SPAN_ARG(step->name),
+                           DSQL_SPAN_ARG(column.name));
+        struct dsql_span name = {where, (size_t)len};
+        int row = row_of(columns, column.name);
+        if (row < 0) {
+            find(check, "missing", "column", name, "");
+            continue;
+        }
+        const char *type = PQgetvalue(columns, row, 1);
+        bool not_null = PQgetvalue(columns, row, 2)[0] == 't';
+        (void)snprintf(detail, sizeof(detail), "%.60s%s instead of %s%s", type,
+                       not_null ? " NOT NULL" : "", column.type,
+                       column.not_null ? " NOT NULL" : "");
+        if (strcmp(type, column.type) != 0 || not_null != column.not_null)
+            find(check, "differs", "column", name, detail);
+    }
+}
+
+static enum dsql_rc check_table(struct check *check, const struct dsql_schema_step *step)
+{
+    char name[128];
+    const char *values[] = {name};
+    PGresult *columns, *keys;
+    struct dsql_span key = {0};
+    (void)snprintf(name, sizeof(name), "%.*s", DSQL_SPAN_ARG(step->name));
+    enum dsql_rc rc = dsql_schema_exec(
+        check->conn,
+        DSQL_SPAN("SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull "
+                  "FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 "
+                  "AND NOT a.attisdropped"),
+        1, values, &columns, check->err);
+    if (rc)
+        return rc;
+    if (PQntuples(columns) == 0) {
+        find(check, "missing", "table", step->name, "");
+        PQclear(columns);
+        return DSQL_OK;
+    }
+    check_columns(check, step, columns, &key);
+    PQclear(columns);
+    rc = dsql_schema_exec(
+        check->conn,
+        DSQL_SPAN("SELECT string_agg(a.attname, ', ' ORDER BY k.place) FROM pg_index i, "
+                  "unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place), pg_attribute a "
+                  "WHERE i.indrelid = to_regclass($1) AND i.indisprimary "
+                  "AND k.place <= i.indnkeyatts AND a.attrelid = i.indrelid "
+                  "AND a.attnum = k.attnum"),
+        1, values, &keys, check->err);
+    if (rc)
+        return rc;
+    if (!dsql_span_eq(dsql_span_of(PQgetvalue(keys, 0, 0)), key))
+        find(check, "differs", "primary key of", step->name, PQgetvalue(keys, 0, 0));
+    PQclear(keys);
+    return DSQL_OK;
+}
+
+static enum dsql_rc check_index(struct check *check, const struct dsql_schema_step *step)
+{
+    char name[128];
+    const char *values[] = {name};
+    PGresult *found;
+    (void)snprintf(name, sizeof(name), "%.*s", DSQL_SPAN_ARG(step->name));
+    enum dsql_rc rc = dsql_schema_exec(
+        check->conn,
+        DSQL_SPAN(
+            "SELECT i.indisvalid, i.indisunique, string_agg(a.attname, ', ' ORDER BY k.place) "
+            "FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place), "
+            "pg_attribute a WHERE i.indexrelid = to_regclass($1) "
+            "AND k.place <= i.indnkeyatts AND a.attrelid = i.indrelid "
+            "AND a.attnum = k.attnum GROUP BY 1, 2"),
+        1, values, &found, check->err);
+    if (rc)
+        return rc;
+    if (PQntuples(found) == 0)
+        find(check, "missing", "index", step->name, "");
+    else if (PQgetvalue(found, 0, 0)[0] != 't')
+        find(check, "invalid", "index", step->name, "'dsql schema apply' rebuilds it");
+    else if ((PQgetvalue(found, 0, 1)[0] == 't') != step->unique ||
+             !dsql_span_eq(dsql_span_of(PQgetvalue(found, 0, 2)), step->body))
+        find(check, "differs", "index", step->name, PQgetvalue(found, 0, 2));
+    PQclear(found);
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
+                                size_t *problems, struct dsql_err *err)
+{
+    struct check check = {conn, watch, 0, err};
+    struct dsql_span rest = dsql_schema_text();
+    struct dsql_schema_step step;
+    char version[DSQL_SCHEMA_VERSION_MAX];
+    enum dsql_rc rc = DSQL_OK;
+    while (!rc && dsql_schema_next(&rest, &step)) {
+        if (step.kind == DSQL_SCHEMA_TABLE)
+            rc = check_table(&check, &step);
+        else if (step.kind == DSQL_SCHEMA_INDEX)
+            rc = check_index(&check, &step);
+    }
+    if (!rc)
+        rc = dsql_schema_read_version(conn, version, err);
+    if (rc)
+        return rc;
+    if (dsql_schema_version_compare(dsql_span_of(version), DSQL_SPAN(DSQL_SCHEMA_VERSION)) != 0)
+        find(&check, version[0] ? "differs" : "missing", "version", DSQL_SPAN(DSQL_SCHEMA_VERSION),
+             version);
+    *problems = check.problems;
+    return DSQL_OK;
+}

@@ -1,0 +1,101 @@
+#!/bin/bash
+# `dsql schema`: apply, verify, version, drop, against `dsql local`; killed anywhere it goes on.
+# shellcheck disable=SC2016 # programs for other shells stand in single quotes
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+
+cat >"$scratch/inside.sh" <<'SH'
+set -eu
+must_fail() { ! "$@" >"$work/out" 2>&1 || { echo "should have failed: $*"; exit 1; }; }
+says() { grep -qF -- "$1" "$work/out" || { echo "'$1' is missing in:"; cat "$work/out"; exit 1; }; }
+run() { "$@" >"$work/out" 2>&1 || { cat "$work/out"; echo "FAILED: $*"; exit 1; }; }
+sql() { psql -XAtq -v ON_ERROR_STOP=1 -c "$1"; }
+
+# Nothing there.
+must_fail "$dsql" schema version
+says 'cluster  (none)'
+must_fail "$dsql" schema verify
+says 'missing table shards'
+says 'missing index shards_fence'
+
+# All of it, and again.
+run "$dsql" schema apply
+says 'schema version 1.19: 46 created, 0 already there'
+says 'created index shards_fence'
+run "$dsql" schema apply
+says 'schema version 1.19: 0 created, 46 already there'
+run "$dsql" schema verify
+says 'schema version 1.19 is complete'
+run "$dsql" schema version --json
+says '{"cluster": "1.19", "program": "1.19"}'
+[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 39 ]
+[ "$(sql 'select count(*) from schema_update_history')" = 1 ]
+[ "$(sql 'select * from namespace_metadata')" = '54321|1' ]
+
+# What verify sees, and what apply mends.
+sql 'drop index cm_idx_lasthb'
+sql 'alter table queue rename column message_encoding to other'
+sql 'drop table tasks'
+sql 'create table tasks (range_hash bigint, task_queue_id text, task_id integer not null, data bytea not null,
+    data_encoding varchar(16) not null, primary key (task_id, range_hash, task_queue_id))'
+must_fail "$dsql" schema verify
+says 'missing index cm_idx_lasthb'
+says 'missing column queue.message_encoding'
+says 'differs column tasks.task_id: integer NOT NULL instead of bigint NOT NULL'
+says 'differs primary key of tasks: task_id, range_hash, task_queue_id'
+must_fail "$dsql" schema verify --json
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert not d["ok"] and len(d["problems"]) == 4, d' "$work/out"
+sql 'drop table tasks'
+sql 'drop table queue'
+run "$dsql" schema apply --json
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 43, d' "$work/out"
+run "$dsql" schema verify
+
+# A newer one is left alone.
+sql "update schema_version set curr_version = '1.20'"
+must_fail "$dsql" schema apply
+says 'the cluster has schema version 1.20, this program knows 1.19'
+must_fail "$dsql" schema verify
+sql "update schema_version set curr_version = '1.9'"
+run "$dsql" schema apply
+[ "$(sql 'select curr_version from schema_version')" = 1.19 ]
+
+# Away with it; not by accident.
+must_fail "$dsql" schema drop
+says 'say --yes'
+run "$dsql" schema drop --yes
+says '39 tables dropped'
+[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 0 ]
+
+# Killed after each step in turn: the next run goes on.
+for after in $(seq 1 6 47); do
+    "$dsql" schema drop --yes >"$work/out"
+    mkfifo "$work/pipe"
+    stdbuf -oL "$dsql" schema apply >"$work/pipe" 2>"$work/killed.err" &
+    pid=$!
+    n=0
+    while read -r _; do
+        n=$((n + 1))
+        [ $n -lt "$after" ] || break
+    done <"$work/pipe"
+    kill -KILL $pid 2>/dev/null || true
+    wait $pid 2>/dev/null || true
+    rm "$work/pipe"
+    must_fail_or_done=$("$dsql" schema verify 2>&1 | tail -n 1)
+    [ "$after" -gt 46 ] || [ "$must_fail_or_done" != 'schema version 1.19 is complete' ] || echo "(finished before the kill)"
+    run "$dsql" schema apply
+    run "$dsql" schema verify
+done
+
+# Two at once.
+"$dsql" schema drop --yes >"$work/out"
+"$dsql" schema apply >"$work/one" 2>&1 & one=$!
+"$dsql" schema apply >"$work/two" 2>&1 & two=$!
+wait $one || { cat "$work/one"; exit 1; }
+wait $two || { cat "$work/two"; exit 1; }
+run "$dsql" schema verify
+SH
+mkdir "$scratch/work"
+work=$scratch/work expect 0 "$dsql" local exec -- bash "$scratch/inside.sh"
+expect 1 env -u PGHOST PGHOST=localhost PGPORT=1 "$dsql" schema version
+contains "$err" 'say where to connect'
