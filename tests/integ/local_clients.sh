@@ -116,7 +116,7 @@ case $(part psql) in *ERROR*) fail "psql: $(part psql)" ;; esac
 [ "$(part pipeline)" = ok ] || fail "pipeline: $(part pipeline)"
 contains "$(part share)" ok
 # 150 clients, at most 64 sessions at PostgreSQL at once.
-eval "$(part share | grep =)"
+eval "$(part share | grep '=')"
 # shellcheck disable=SC2154 # eval set them
 if [ "$backends" -gt 64 ] || [ "$backends_taken" = 0 ]; then fail "share: $(part share)"; fi
 [ "$(part npm)" = 'npm pg works' ] || fail "npm: $(part npm)"
