@@ -78,7 +78,7 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
         return DSQL_STRIKE_FAIL;
     }
     if (dsql_faults_strike(faults, DSQL_FAULT_CLOSE_COMMIT)) {
-        dsql_session_close(session);
+        session->state = DSQL_SESSION_CLOSING; /* what was answered before goes out */
         return DSQL_STRIKE_CLOSE;
     }
     for (size_t i = 0; i < DSQL_COUNT_OF(commits); i++) {

@@ -131,7 +131,9 @@ static void on_transaction(XactEvent event, void *unused)
     case XACT_EVENT_PREPARE:
         forget();
         break;
-    case XACT_EVENT_PRE_PREPARE: /* prepared transactions are disabled */
+    case XACT_EVENT_PRE_PREPARE: /* never gets further: the front sends one only to see it fail, in
+                                    words of its own, and PostgreSQL has no room for any */
+        break;
     case XACT_EVENT_PARALLEL_COMMIT:
     case XACT_EVENT_PARALLEL_ABORT:
     case XACT_EVENT_PARALLEL_PRE_COMMIT:
