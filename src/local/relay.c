@@ -122,6 +122,7 @@ static void relay_query(struct dsql_session *session, struct dsql_span text)
         dsql_strbuf_add(&sql, text); /* PostgreSQL's own words for a syntax error, with its place */
         dsql_sql_tx_failed(&session->tx);
     }
+    dsql_names_drop(&session->names, DSQL_PG_STATEMENT, DSQL_SPAN("")); /* as PostgreSQL does */
     for (size_t i = 0; i < script->count; i++)
         if (!add_statement(session, script, i, &sql, &as_it_came))
             break;
@@ -292,11 +293,12 @@ void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_p
     }
     if (!dsql_backend_need(session))
         return;
-    dsql_strike_prime(session);
+    bool extended = piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
+                    piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
+                    piece->type == DSQL_PG_FE_CLOSE;
+    dsql_strike_prime(session, extended);
     /* Until its Sync, what belongs to the extended protocol is under way. */
-    if (piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
-        piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
-        piece->type == DSQL_PG_FE_CLOSE)
+    if (extended)
         session->unsynced = true;
     /* Parts of a stream go through; so does what can't be read: PostgreSQL says what is wrong. */
     if (!(piece->first && piece->last) || dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))

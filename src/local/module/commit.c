@@ -2,6 +2,7 @@
 #include "local/module/module.h"
 
 #include "local/module/adjudicate.h"
+#include "local/module/catalog.h"
 #include "local/module/commit.h"
 #include "local/module/keys.h"
 #include "local/module/sizes.h"
@@ -108,6 +109,7 @@ static void before_commit(void)
         fail();
     pfree(effects);
     carry_out();
+    dsql_catalog_commit();
 }
 
 static void forget(void)
@@ -115,6 +117,7 @@ static void forget(void)
     dsql_versions_forget();
     dsql_keys_forget();
     dsql_sizes_forget();
+    dsql_catalog_forget();
 }
 
 static void on_transaction(XactEvent event, void *unused)
@@ -128,10 +131,8 @@ static void on_transaction(XactEvent event, void *unused)
     case XACT_EVENT_PREPARE:
         forget();
         break;
-    case XACT_EVENT_PRE_PREPARE:
-        if (dsql_versions_all())
-            ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                            errmsg("a prepared transaction can't be adjudicated")));
+    case XACT_EVENT_PRE_PREPARE: /* never gets further: the front sends one only to see it fail, in
+                                    words of its own, and PostgreSQL has no room for any */
         break;
     case XACT_EVENT_PARALLEL_COMMIT:
     case XACT_EVENT_PARALLEL_ABORT:
