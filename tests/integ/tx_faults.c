@@ -388,6 +388,7 @@ int main(void)
     ok(dsql_metrics_new("test", &metrics));
     pg_source_init(&db, metrics);
     other = PQconnectdb("");
+    sql("DROP TABLE IF EXISTS t");
     sql("CREATE TABLE t (id int primary key, v bigint)");
     sql("CREATE TABLE w (id int primary key, n bigint)");
     sql("INSERT INTO t VALUES (1, 0)");

@@ -295,6 +295,7 @@ int main(void)
 {
     ok(dsql_metrics_new("test", &metrics));
     pool = open_pool(POOL_SIZE);
+    sql("DROP TABLE IF EXISTS t");
     sql("CREATE TABLE t (id int primary key, v bigint)");
     sql("INSERT INTO t VALUES (1, 0)");
 #define EACH(name) cmocka_unit_test_setup(name, before_each)
