@@ -39,7 +39,7 @@ static void fault(const char *what)
 {
     char command[512];
     snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
-    if (system(command) != 0)
+    if (system(command) != 0) // NOLINT(cert-env33-c): the command is this file's
         fail_msg("%s", command);
 }
 
@@ -248,7 +248,7 @@ struct canceller {
 
 static void *fire_soon(void *arg)
 {
-    struct timespec moment = {.tv_nsec = 200 * 1000 * 1000};
+    struct timespec moment = {.tv_nsec = 200L * 1000 * 1000};
     nanosleep(&moment, NULL);
     dsql_cancel_fire(arg);
     return NULL;

@@ -245,7 +245,7 @@ TEST(a_deadline_ends_the_wait_for_a_connection)
 
 static void *fire_soon(void *arg)
 {
-    struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+    struct timespec moment = {.tv_nsec = 100L * 1000 * 1000};
     nanosleep(&moment, NULL);
     dsql_cancel_fire(arg);
     return NULL;
