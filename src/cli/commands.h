@@ -6,6 +6,7 @@
 
 extern const struct dsql_command dsql_cmd_completion;
 extern const struct dsql_command dsql_cmd_config;
+extern const struct dsql_command dsql_cmd_doctor;
 extern const struct dsql_command dsql_cmd_help;
 extern const struct dsql_command dsql_cmd_local;
 extern const struct dsql_command dsql_cmd_local_env;
@@ -17,6 +18,7 @@ extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
 extern const struct dsql_command dsql_cmd_schema_version;
 extern const struct dsql_command dsql_cmd_token;
+extern const struct dsql_command dsql_cmd_up;
 extern const struct dsql_command dsql_cmd_version;
 
 #endif
