@@ -38,6 +38,16 @@ static void relay_notice(struct dsql_session *session, const struct dsql_pg_repo
     dsql_strbuf_add(&tag, dsql_span_from(report->message, mark.len));
 }
 
+/* The module inside PostgreSQL tells of a change of the catalogue; the rest is for the client. */
+static void relay_parameter(struct dsql_session *session, const struct dsql_pg_setting *setting,
+                            struct dsql_span raw)
+{
+    if (dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes")))
+        session->catalog = ++session->front->catalog;
+    else
+        dsql_strbuf_add(&session->to_client.bytes, raw);
+}
+
 /* The answer to a COMMIT that was struck after it was sent; true if it does not go out. */
 static bool cut_complete(struct dsql_session *session, struct dsql_span tag)
 {
@@ -137,6 +147,7 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         return;
     }
     bool looked_at = piece->type == DSQL_PG_BE_ERROR || piece->type == DSQL_PG_BE_READY ||
+                     piece->type == DSQL_PG_BE_PARAMETER_STATUS ||
                      piece->type == DSQL_PG_BE_NOTICE || piece->type == DSQL_PG_BE_COMMAND_COMPLETE;
     if (!looked_at || !(piece->first && piece->last) ||
         dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
@@ -145,6 +156,8 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         relay_error(session, &msg.report, piece->raw);
     else if (msg.type == DSQL_PG_BE_NOTICE)
         relay_notice(session, &msg.report, piece->raw);
+    else if (msg.type == DSQL_PG_BE_PARAMETER_STATUS)
+        relay_parameter(session, &msg.setting, piece->raw);
     else if (msg.type == DSQL_PG_BE_COMMAND_COMPLETE)
         relay_complete(session, msg.command.tag, piece->raw);
     else

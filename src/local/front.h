@@ -115,7 +115,8 @@ struct dsql_session {
     struct dsql_timer life, hold;
     struct dsql_backend *backend; /* NULL while it needs none */
     struct dsql_sql_tx tx;
-    bool sync_index; /* disable_sync_create_index=off */
+    uint64_t catalog; /* the state of the catalogue that it knows: the front's, or an older one */
+    bool sync_index;  /* disable_sync_create_index=off */
     struct dsql_names names;
     char *startup; /* the StartupMessage for PostgreSQL */
     size_t startup_len;
@@ -142,6 +143,7 @@ struct dsql_front {
     struct dsql_timer stall; /* runs while nobody is answered */
     struct dsql_mono started;
     struct dsql_local_counts counts, reported;
+    uint64_t catalog;    /* how often the catalogue was changed */
     size_t open;         /* admitted and not closed */
     int64_t *admissions; /* when the last ones were let in, by the service's clock; a ring */
 };
@@ -210,9 +212,9 @@ enum dsql_strike dsql_strike_statement(struct dsql_session *session,
 enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
                                     struct dsql_sql_refusal *refusal);
 
-/* Before a message that begins something new: prepares the statements that stand in for COMMIT in
- * the extended protocol, if they may be needed. The one for a refusal; empty if there is none. */
-void dsql_strike_prime(struct dsql_session *session);
+/* Before a message that begins something new: prepares the statements that stand in for COMMIT, if
+ * the client speaks the extended protocol. The one for a refusal; empty if there is none. */
+void dsql_strike_prime(struct dsql_session *session, bool extended);
 struct dsql_span dsql_strike_primed(const struct dsql_session *session,
                                     const struct dsql_sql_refusal *refusal);
 

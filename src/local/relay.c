@@ -293,11 +293,12 @@ void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_p
     }
     if (!dsql_backend_need(session))
         return;
-    dsql_strike_prime(session);
+    bool extended = piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
+                    piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
+                    piece->type == DSQL_PG_FE_CLOSE;
+    dsql_strike_prime(session, extended);
     /* Until its Sync, what belongs to the extended protocol is under way. */
-    if (piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
-        piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
-        piece->type == DSQL_PG_FE_CLOSE)
+    if (extended)
         session->unsynced = true;
     /* Parts of a stream go through; so does what can't be read: PostgreSQL says what is wrong. */
     if (!(piece->first && piece->last) || dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))

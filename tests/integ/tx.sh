@@ -7,5 +7,6 @@ mkdir "$TMPDIR"
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 chmod 777 "$TMPDIR"
 
-expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/tx_wire"
-expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/tx_fault"
+for program in tx_wire tx_faults tx_pool tx_fault; do
+    expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/$program"
+done
