@@ -2,6 +2,7 @@
 #ifndef DSQL_DSQL_H
 #define DSQL_DSQL_H
 
+#include "dsql/credentials.h"
 #include "dsql/err.h"
 #include "dsql/log.h"
 #include "dsql/metrics.h"

@@ -62,3 +62,44 @@ bool dsql_amz_time_parse(struct dsql_span text, struct dsql_wall *t)
     *t = parsed;
     return true;
 }
+
+bool dsql_amz_time_parse_iso(struct dsql_span text, struct dsql_wall *t)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:dd";
+    char basic[DSQL_AMZ_TIME_SIZE];
+    size_t len = 0, at = 0;
+    if (text.len < sizeof(form))
+        return false;
+    for (; form[at]; at++) {
+        if (form[at] != 'd' && text.ptr[at] != form[at])
+            return false;
+        if (form[at] == 'd' || form[at] == 'T')
+            basic[len++] = text.ptr[at];
+    }
+    basic[len++] = 'Z';
+    basic[len] = '\0';
+    struct dsql_wall parsed;
+    if (!dsql_amz_time_parse((struct dsql_span){basic, len}, &parsed))
+        return false;
+
+    struct dsql_span rest = dsql_span_from(text, at);
+    if (rest.ptr[0] == '.') {
+        size_t end = 1;
+        while (end < rest.len && rest.ptr[end] >= '0' && rest.ptr[end] <= '9')
+            end++;
+        if (end == 1)
+            return false;
+        rest = dsql_span_from(rest, end);
+    }
+    int64_t hours, minutes;
+    if (dsql_span_eq(rest, DSQL_SPAN("Z"))) {
+        *t = parsed;
+        return true;
+    }
+    if (rest.len != 6 || (rest.ptr[0] != '+' && rest.ptr[0] != '-') || rest.ptr[3] != ':' ||
+        !digits(rest, 1, 2, &hours) || !digits(rest, 4, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    int64_t ahead_ns = hours * DSQL_H + minutes * DSQL_M;
+    *t = dsql_wall_add(parsed, rest.ptr[0] == '+' ? -ahead_ns : ahead_ns);
+    return true;
+}

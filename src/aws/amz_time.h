@@ -20,4 +20,8 @@ void dsql_amz_time_format(char text[DSQL_AMZ_TIME_SIZE], struct dsql_wall t);
  * second, no year that a dsql_wall cannot hold. Otherwise false, and *t is untouched. */
 bool dsql_amz_time_parse(struct dsql_span text, struct dsql_wall *t);
 
+/* The extended form, in which credentials say when they expire: 2024-08-27T00:00:00Z, with a
+ * fraction of the second (dropped) or with +hh:mm instead of the Z. Otherwise false. */
+bool dsql_amz_time_parse_iso(struct dsql_span text, struct dsql_wall *t);
+
 #endif

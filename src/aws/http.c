@@ -1,7 +1,9 @@
 #include "aws/http.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -204,6 +206,27 @@ static enum dsql_rc run(struct dsql_http *http, const struct dsql_http_request *
     return DSQL_OK;
 }
 
+/* OpenSSL writes to sockets without MSG_NOSIGNAL: a peer that hangs up must not end the program. */
+static bool hold_sigpipe(sigset_t *before)
+{
+    sigset_t pending, pipe_only;
+    (void)sigemptyset(&pipe_only);
+    (void)sigaddset(&pipe_only, SIGPIPE);
+    (void)sigpending(&pending);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe_only, before);
+    return sigismember(&pending, SIGPIPE) != 1;
+}
+
+static void release_sigpipe(const sigset_t *before, bool take_it)
+{
+    sigset_t pipe_only;
+    (void)sigemptyset(&pipe_only);
+    (void)sigaddset(&pipe_only, SIGPIPE);
+    while (take_it && sigtimedwait(&pipe_only, NULL, &(struct timespec){0}) < 0 && errno == EINTR) {
+    }
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* libcurl's words are not passed on where they may quote the peer's. */
 static enum dsql_rc judge(CURLcode code, const struct dsql_http_request *request,
                           struct dsql_span authority, const struct transfer *transfer,
@@ -254,8 +277,11 @@ enum dsql_rc dsql_http_send(struct dsql_http *http, const struct dsql_http_reque
             curl_multi_add_handle(http->multi, http->easy) != CURLM_OK) {
             rc = no_memory(err);
         } else {
+            sigset_t before;
+            bool take_it = hold_sigpipe(&before);
             rc = run(http, request, &code, err);
             (void)curl_multi_remove_handle(http->multi, http->easy);
+            release_sigpipe(&before, take_it);
             if (!rc)
                 rc = judge(code, request, url.authority, &transfer, err);
         }

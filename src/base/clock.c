@@ -30,6 +30,14 @@ static struct dsql_wall system_wall(const struct dsql_clock *self)
 
 const struct dsql_clock dsql_clock_system = {system_mono, system_mono_coarse, system_wall};
 
+static struct dsql_mono boot_mono(const struct dsql_clock *self)
+{
+    (void)self;
+    return (struct dsql_mono){read_ns(CLOCK_BOOTTIME)};
+}
+
+const struct dsql_clock dsql_clock_boot = {boot_mono, boot_mono, system_wall};
+
 static const struct dsql_manual_clock *manual_of(const struct dsql_clock *self)
 {
     return (const struct dsql_manual_clock *)(const void *)self;

@@ -33,6 +33,10 @@ static inline struct dsql_wall dsql_clock_wall(const struct dsql_clock *clock)
 /* The machine's own. */
 extern const struct dsql_clock dsql_clock_system;
 
+/* The same, but time goes on while the machine sleeps, as it does for those it talks to. Its coarse
+ * reading is exact. */
+extern const struct dsql_clock dsql_clock_boot;
+
 /* A clock that stands still until it is moved. Not safe from two threads. */
 struct dsql_manual_clock {
     struct dsql_clock clock; /* pass &manual.clock */

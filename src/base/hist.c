@@ -34,9 +34,14 @@ uint64_t dsql_hist_bucket_high(size_t bucket)
 
 void dsql_hist_record(struct dsql_hist *hist, uint64_t value)
 {
+    dsql_hist_record_n(hist, value, 1);
+}
+
+void dsql_hist_record_n(struct dsql_hist *hist, uint64_t value, uint64_t n)
+{
     /* The counters carry no message between threads, so relaxed order is enough. */
-    atomic_fetch_add_explicit(&hist->counts[dsql_hist_bucket(value)], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&hist->sum, value, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hist->counts[dsql_hist_bucket(value)], n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hist->sum, n * value, memory_order_relaxed);
     uint64_t max = load(&hist->max);
     while (value > max && !atomic_compare_exchange_weak_explicit(
                               &hist->max, &max, value, memory_order_relaxed, memory_order_relaxed))

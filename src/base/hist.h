@@ -35,6 +35,9 @@ struct dsql_hist {
 
 void dsql_hist_record(struct dsql_hist *hist, uint64_t value);
 
+/* The same value n times: what one sample of n stands for. */
+void dsql_hist_record_n(struct dsql_hist *hist, uint64_t value, uint64_t n);
+
 uint64_t dsql_hist_count(const struct dsql_hist *hist);
 uint64_t dsql_hist_sum(const struct dsql_hist *hist);
 uint64_t dsql_hist_max(const struct dsql_hist *hist);

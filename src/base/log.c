@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -50,7 +51,8 @@ static bool write_all(int fd, const char *line, size_t len)
 
 /*
  * One write for one line, so that lines of several threads and processes do not mix. A log that
- * can't be written must not stop the program: what does not go out is lost. The SIGPIPE of a pipe
+ * can't be written must not stop the program: what does not go out is lost, and so is what a full
+ * pipe has no room for. The SIGPIPE of a pipe
  * without a reader is sent to the thread that writes, so it is held back here and taken away,
  * unless one was waiting before: that one is somebody else's.
  */
@@ -59,6 +61,11 @@ static void stderr_sink(void *arg, enum dsql_log_level level, const char *line, 
     (void)arg;
     (void)level;
     int saved = errno;
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&room, 1, 0) == 0) {
+        errno = saved;
+        return;
+    }
     sigset_t broken_pipe, waiting, before;
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE);

@@ -61,7 +61,7 @@ struct dsql_budget {
 
 struct dsql_budget_options {
     enum dsql_budget_kind kind;
-    const char *endpoint; /* the cluster's host name; copied */
+    const char *endpoint; /* the cluster: host:port; copied */
     const char *region;
     const char *service; /* the owner's name */
     int64_t rate, burst; /* of this process */

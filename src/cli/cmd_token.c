@@ -1,8 +1,8 @@
-/* `dsql token`: a token for Aurora DSQL, made from the keys in the environment. */
-#include <stdlib.h>
+/* `dsql token`: a token for Aurora DSQL, signed with the credentials that AWS's chain finds. */
 #include <unistd.h>
 
 #include "aws/amz_time.h"
+#include "aws/chain.h"
 #include "aws/endpoint.h"
 #include "aws/token.h"
 #include "base/clock.h"
@@ -11,10 +11,8 @@
 #include "cli/commands.h"
 #include "config/config.h"
 
-static struct dsql_span span_or_empty(const char *text)
-{
-    return dsql_span_of(text ? text : "");
-}
+/* A credential_process may take its minute, and STS comes after it. */
+#define CREDENTIALS_WAIT_NS (90 * DSQL_S)
 
 /* The option, or the setting of the same meaning. */
 static struct dsql_span given_or(const struct dsql_args *args, const char *option,
@@ -45,6 +43,18 @@ static bool is_for_admin(const struct dsql_args *args, const struct dsql_config 
             dsql_token_action_of(dsql_span_of(config->user)) == DSQL_TOKEN_CONNECT_ADMIN);
 }
 
+/* What is signed is a host name; a URL would be taken for one with a strange port. */
+static enum dsql_rc refuse_url(struct dsql_span url, struct dsql_err *err)
+{
+    struct dsql_span scheme, host, rest;
+    (void)dsql_span_cut(url, '/', &scheme, &host);
+    (void)dsql_span_cut(dsql_span_from(host, 1), '/', &host, &rest);
+    (void)dsql_err_set(err, DSQL_INVALID, "the endpoint is a host name, not a URL: '%s'",
+                       dsql_shown(url).text);
+    dsql_err_hint(err, "write --endpoint %s", dsql_shown(host).text);
+    return DSQL_INVALID;
+}
+
 static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_config *config,
                                struct dsql_endpoint *endpoint, struct dsql_token_order *order,
                                struct dsql_err *err)
@@ -57,6 +67,9 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
                       "with the one that is set");
         return DSQL_INVALID;
     }
+    if (dsql_span_starts(host, DSQL_SPAN("https://")) ||
+        dsql_span_starts(host, DSQL_SPAN("http://")))
+        return refuse_url(host, err);
     dsql_span_cut(host, ':', &host, &port); /* a token is for a host, whatever the port */
     enum dsql_rc rc =
         dsql_endpoint_parse(host, given_or(args, "region", config->region), endpoint, err);
@@ -77,45 +90,67 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     return DSQL_OK;
 }
 
-static enum dsql_rc read_keys(struct dsql_secret *secret, struct dsql_secret *session,
-                              struct dsql_sigv4_keys *keys, struct dsql_err *err)
+/* What the log would say, this command says itself. */
+static void say_nothing(void *arg, enum dsql_log_level level, const char *line, size_t len)
 {
-    keys->access_key_id = span_or_empty(getenv("AWS_ACCESS_KEY_ID"));
-    struct dsql_span secret_text = span_or_empty(getenv("AWS_SECRET_ACCESS_KEY"));
-    if (keys->access_key_id.len == 0 || secret_text.len == 0) {
-        (void)dsql_err_set(err, DSQL_DENIED, "no AWS credentials in the environment");
-        dsql_err_hint(err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and "
-                           "AWS_SESSION_TOKEN for temporary ones");
-        return DSQL_DENIED;
+    (void)arg, (void)level, (void)line, (void)len;
+}
+
+static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
+                               struct dsql_keys *keys, struct dsql_err *err)
+{
+    const struct dsql_credentials_options options = {
+        .profile = dsql_args_get(args, "profile"),
+        .region = region,
+    };
+    struct dsql_log quiet;
+    struct dsql_credentials_setup setup = {.log = &quiet};
+    struct dsql_credentials *credentials;
+    dsql_log_init(&quiet, &dsql_clock_system, say_nothing, NULL);
+    enum dsql_rc rc = dsql_chain_new(&options, &dsql_provider_limits_default, &dsql_clock_system,
+                                     &setup.source, err);
+    if (!rc)
+        rc = dsql_credentials_make(&setup, &credentials, err);
+    if (rc)
+        return rc;
+    rc = dsql_credentials_get(credentials, CREDENTIALS_WAIT_NS, keys, err);
+    dsql_credentials_destroy(credentials);
+    return rc;
+}
+
+static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_config *config,
+                               struct dsql_token_order *order, struct dsql_secret *token,
+                               struct dsql_err *err)
+{
+    struct dsql_endpoint endpoint;
+    struct dsql_keys keys = {0};
+    enum dsql_rc rc = make_order(args, config, &endpoint, order, err);
+    if (!rc)
+        rc = fetch_keys(args, endpoint.region, &keys, err);
+    if (!rc) {
+        order->keys = dsql_keys_view(&keys);
+        rc = dsql_token_mint(order, token, err);
     }
-    if (dsql_secret_set(secret, secret_text) ||
-        dsql_secret_set(session, span_or_empty(getenv("AWS_SESSION_TOKEN"))))
-        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    keys->secret_access_key = secret;
-    keys->session_token = session;
-    return DSQL_OK;
+    dsql_keys_fini(&keys);
+    return rc;
 }
 
 static int run(const struct dsql_args *args)
 {
     struct dsql_config config;
     struct dsql_config_report report;
-    struct dsql_endpoint endpoint;
     struct dsql_token_order order = {0};
-    struct dsql_secret secret = {0}, session = {0}, token = {0};
+    struct dsql_secret token = {0};
     struct dsql_err err;
     int status = DSQL_EXIT_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
     dsql_config_log(&report, dsql_log_default());
     order.action =
         is_for_admin(args, &config, &report) ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
-    if (make_order(args, &config, &endpoint, &order, &err) ||
-        read_keys(&secret, &session, &order.keys, &err) || dsql_token_mint(&order, &token, &err))
+    if (make_token(args, &config, &order, &token, &err))
         status = dsql_complain(&err);
     else
         printf("%s\n", dsql_secret_reveal(&token).ptr);
-    dsql_secret_fini(&secret);
-    dsql_secret_fini(&session);
     dsql_secret_fini(&token);
     return status;
 }
@@ -124,8 +159,9 @@ static const struct dsql_option options[] = {
     {"endpoint", 0, "HOST", "the cluster's host name or 26-character id (DSQL_ENDPOINT)"},
     {"region", 0, "REGION", "AWS region; needed when the host name does not tell it (DSQL_REGION)"},
     {"admin", 0, NULL,
-     "for the role admin (DbConnectAdmin), as with DSQL_USER=admin, instead of any "
-     "other (DbConnect)"},
+     "for the role admin (DbConnectAdmin), whatever DSQL_USER says; DSQL_USER=admin does the "
+     "same. With neither it is for any other role (DbConnect)"},
+    {"profile", 0, "NAME", "use this profile of ~/.aws/config, before any keys in the environment"},
     {"expires", 0, "SECONDS",
      "how long it is valid: seconds, or a duration such as 15m (DSQL_TOKEN_DURATION)"},
     {"at", 0, "TIME", "date it as of 20240827T000000Z instead of now"},
@@ -136,8 +172,10 @@ const struct dsql_command dsql_cmd_token = {
     .operands = "",
     .summary = "print an IAM token, the password for Aurora DSQL",
     .text =
-        "Signs a token with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary "
-        "keys, AWS_SESSION_TOKEN, and prints it. No network is involved. Use it as a password:\n"
+        "Signs a token and prints it. The AWS credentials are looked for as AWS's own tools do: in "
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, in the profile that "
+        "AWS_PROFILE names, in a web identity, a container's or an instance's role. Signing itself "
+        "needs no network. Use it as a password:\n"
         "\n"
         "    export PGPASSWORD=$(dsql token --admin --endpoint HOST)\n"
         "    psql -h HOST -U admin postgres\n"

@@ -62,7 +62,7 @@ struct dsql_setting_alias {
     enum dsql_setting setting;
     const char *variable;
 };
-enum { DSQL_SETTING_ALIAS_COUNT = 4 };
+enum { DSQL_SETTING_ALIAS_COUNT = 7 };
 extern const struct dsql_setting_alias dsql_setting_aliases[DSQL_SETTING_ALIAS_COUNT];
 
 /* Where a value came from. */

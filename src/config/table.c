@@ -34,6 +34,9 @@ const struct dsql_setting_alias dsql_setting_aliases[DSQL_SETTING_ALIAS_COUNT] =
     {DSQL_SETTING_region, "AWS_REGION"},
     {DSQL_SETTING_region, "AWS_DEFAULT_REGION"},
     {DSQL_SETTING_region, "REGION"},
+    {DSQL_SETTING_database, "PGDATABASE"},
+    {DSQL_SETTING_hostaddr, "PGHOSTADDR"},
+    {DSQL_SETTING_ca_file, "PGSSLROOTCERT"},
 };
 
 const char *dsql_origin_name(enum dsql_origin origin)

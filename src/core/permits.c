@@ -18,6 +18,21 @@ void dsql_permits_init(struct dsql_permits *permits, int64_t rate, int64_t burst
     dsql_bucket_init(&permits->bucket, rate * UNIT, burst * UNIT, now);
 }
 
+void dsql_permits_resize(struct dsql_permits *permits, int64_t rate, int64_t burst,
+                         struct dsql_mono now)
+{
+    int64_t level = dsql_bucket_level(&permits->bucket, now);
+    struct dsql_permits old = *permits;
+    dsql_permits_init(permits, rate, burst, now);
+    if (level < burst * UNIT)
+        (void)dsql_bucket_take(&permits->bucket, burst * UNIT - level, now);
+    permits->paused_until = old.paused_until;
+    permits->refusals = old.refusals;
+    permits->throttled = old.throttled;
+    if (dsql_mono_before(now, old.paused_until))
+        permits->bucket.at = old.paused_until;
+}
+
 /* Additive increase. What flowed in until now did so at the old rate. */
 static void recover(struct dsql_permits *permits, struct dsql_mono now)
 {

@@ -32,6 +32,10 @@ struct dsql_permits {
 void dsql_permits_init(struct dsql_permits *permits, int64_t rate, int64_t burst,
                        struct dsql_mono now);
 
+/* Other limits from now on; what is in it stays, as far as it fits. */
+void dsql_permits_resize(struct dsql_permits *permits, int64_t rate, int64_t burst,
+                         struct dsql_mono now);
+
 /* Takes one, or says in *wait_ns when to ask again. */
 bool dsql_permits_take(struct dsql_permits *permits, struct dsql_mono now, int64_t *wait_ns);
 

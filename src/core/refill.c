@@ -10,9 +10,12 @@ static const struct dsql_backoff waits[DSQL_CONNECT_CLASSES] = {
     [DSQL_CONNECT_NETWORK] = {250 * DSQL_MS, 30 * DSQL_S, 0.5},
 };
 
-void dsql_refill_init(struct dsql_refill *refill, struct dsql_mono now)
+void dsql_refill_init(struct dsql_refill *refill, const struct dsql_backoff *network,
+                      struct dsql_mono now)
 {
-    *refill = (struct dsql_refill){.round_at = now, .not_before = now};
+    *refill = (struct dsql_refill){.round_at = now,
+                                   .not_before = now,
+                                   .network = network ? *network : waits[DSQL_CONNECT_NETWORK]};
 }
 
 static bool needs_a_person(enum dsql_connect_class cls)
@@ -44,7 +47,8 @@ struct dsql_refill_verdict dsql_refill_failed(struct dsql_refill *refill,
     }
     refill->hopeless = needs_a_person(cls);
     verdict.renew_token = cls == DSQL_CONNECT_TOKEN_EXPIRED || cls == DSQL_CONNECT_DENIED;
-    verdict.wait_ns = dsql_backoff_ns(&waits[cls], refill->rounds, rng);
+    const struct dsql_backoff *wait = cls == DSQL_CONNECT_NETWORK ? &refill->network : &waits[cls];
+    verdict.wait_ns = dsql_backoff_ns(wait, refill->rounds, rng);
     refill->not_before = dsql_mono_add(now, verdict.wait_ns);
     return verdict;
 }

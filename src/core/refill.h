@@ -27,9 +27,12 @@ struct dsql_refill {
     enum dsql_connect_class last;
     bool renewed;  /* a new token was asked for since the last success */
     bool hopeless; /* the last round: waiting alone does not help */
+    struct dsql_backoff network;
 };
 
-void dsql_refill_init(struct dsql_refill *refill, struct dsql_mono now);
+/* `network`: the waits of that class; NULL for those above. */
+void dsql_refill_init(struct dsql_refill *refill, const struct dsql_backoff *network,
+                      struct dsql_mono now);
 
 struct dsql_refill_verdict {
     bool first;       /* of its round: worth a line in the log */

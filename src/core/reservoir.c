@@ -260,7 +260,8 @@ void dsql_reservoir_failed(struct dsql_reservoir *r, uint32_t which, bool hopele
     if (r->warmup_left > 0 && hopeless)
         r->warmup_left = 0;
     if (r->warmup_left > 0 && ++r->warmup_failures >= r->config.warmup_tries) {
-        r->warmup_left--;
+        /* If the first never came, none will. */
+        r->warmup_left = r->open == 0 ? 0 : r->warmup_left - 1;
         r->warmup_failures = 0;
     }
 }

@@ -95,7 +95,8 @@ bool dsql_reservoir_begin(struct dsql_reservoir *reservoir, int64_t slots, uint3
 void dsql_reservoir_opened(struct dsql_reservoir *reservoir, uint32_t slot, struct dsql_mono now,
                            struct dsql_rng *rng);
 
-/* OPENING ends badly: EMPTY. `hopeless` ends a warm-up. */
+/* OPENING ends badly: EMPTY. `hopeless` ends a warm-up, and so does a first connection that failed
+ * at its every try. */
 void dsql_reservoir_failed(struct dsql_reservoir *reservoir, uint32_t slot, bool hopeless);
 
 /* An open slot that the caller owns (it is not in the ready set) has to be closed: CLOSING. */

@@ -108,6 +108,10 @@ void dsql_gauge_set_at(struct dsql_metrics *metrics, enum dsql_metric metric, un
 void dsql_histogram_record_at(struct dsql_metrics *metrics, enum dsql_metric metric,
                               unsigned operation, uint64_t what);
 
+/* The same value n times. */
+void dsql_histogram_record_n(struct dsql_metrics *metrics, enum dsql_metric metric, uint64_t what,
+                             uint64_t n);
+
 static inline void dsql_counter_add(struct dsql_metrics *m, struct dsql_series s, uint64_t n)
 {
     dsql_counter_add_at(m, s.metric, s.operation, s.value, n);

@@ -213,6 +213,12 @@ void dsql_histogram_record_at(struct dsql_metrics *m, enum dsql_metric metric, u
     dsql_hist_record(cell(m, DSQL_TYPE_HISTOGRAM, metric, operation, 0), what);
 }
 
+void dsql_histogram_record_n(struct dsql_metrics *m, enum dsql_metric metric, uint64_t what,
+                             uint64_t n)
+{
+    dsql_hist_record_n(cell(m, DSQL_TYPE_HISTOGRAM, metric, 0, 0), what, n);
+}
+
 uint64_t dsql_counter_value(const struct dsql_metrics *m, struct dsql_series s)
 {
     const _Atomic uint64_t *at = cell(m, DSQL_TYPE_COUNTER, s.metric, s.operation, s.value);

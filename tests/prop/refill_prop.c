@@ -11,7 +11,7 @@ static void count_attempts(enum dsql_connect_class cls, uint64_t seed, unsigned 
     struct dsql_rng rng = dsql_rng_seeded(seed);
     struct dsql_refill refill;
     struct dsql_mono now = {DSQL_H}, first = now;
-    dsql_refill_init(&refill, now);
+    dsql_refill_init(&refill, NULL, now);
     (void)dsql_refill_failed(&refill, cls, now, now, &rng);
     for (;;) {
         now = dsql_mono_add(now, dsql_refill_wait_ns(&refill, now));
@@ -62,7 +62,7 @@ TEST(rounds)
     struct dsql_rng rng = dsql_rng_seeded(1);
     struct dsql_refill refill;
     struct dsql_mono begun = {DSQL_S};
-    dsql_refill_init(&refill, begun);
+    dsql_refill_init(&refill, NULL, begun);
     unsigned first = 0;
     for (int i = 0; i < 8; i++) {
         struct dsql_mono now = dsql_mono_add(begun, 100 * DSQL_MS + i * DSQL_MS);
@@ -82,7 +82,7 @@ TEST(tokens)
     struct dsql_rng rng = dsql_rng_seeded(1);
     struct dsql_refill refill;
     struct dsql_mono now = {DSQL_S};
-    dsql_refill_init(&refill, now);
+    dsql_refill_init(&refill, NULL, now);
     for (int again = 0; again < 2; again++) {
         struct dsql_refill_verdict v =
             dsql_refill_failed(&refill, DSQL_CONNECT_TOKEN_EXPIRED, now, now, &rng);

@@ -1,0 +1,14 @@
+#include "budget/budget.h"
+
+enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
+                              struct dsql_budget **budget, struct dsql_err *err)
+{
+    switch (options->kind) {
+    case DSQL_BUDGET_LOCAL:
+        return dsql_budget_local(options, budget, err);
+    case DSQL_BUDGET_LEASES:
+    case DSQL_BUDGET_BLOCKS:
+        break;
+    }
+    return dsql_err_set(err, DSQL_INVALID, "no such budget: %d", (int)options->kind);
+}
