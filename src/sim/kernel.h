@@ -44,6 +44,12 @@ static inline void dsql_sim_event_init(struct dsql_sim_event *event, dsql_sim_fn
     *event = (struct dsql_sim_event){.fn = fn, .arg = arg};
 }
 
+/* Whether it is asked for. */
+static inline bool dsql_sim_event_is_due(const struct dsql_sim_event *event)
+{
+    return dsql_heap_node_is_in(&event->node);
+}
+
 /* fn is called at `at`, or now if that has passed; an event that is asked for already moves. */
 void dsql_sim_at(struct dsql_sim_kernel *kernel, struct dsql_sim_event *event, struct dsql_mono at);
 void dsql_sim_after(struct dsql_sim_kernel *kernel, struct dsql_sim_event *event, int64_t ns);
