@@ -49,7 +49,8 @@ enum dsql_param_kind {
     DSQL_PARAM_I32,
     DSQL_PARAM_I64,
     DSQL_PARAM_F64,
-    DSQL_PARAM_TEXT,      /* in text form: also for types that have no kind of their own */
+    DSQL_PARAM_TEXT, /* terminated, in text form: also for types that have no kind of their own */
+    DSQL_PARAM_TEXT_N, /* the same without a terminator */
     DSQL_PARAM_BYTES,     /* bytea */
     DSQL_PARAM_UUID,      /* 16 bytes */
     DSQL_PARAM_TIME,      /* timestamptz, in microseconds since 1970 */
@@ -60,7 +61,7 @@ enum dsql_param_kind {
 /* What pointers point to must stay until the call that gets the parameter returns. */
 struct dsql_param {
     enum dsql_param_kind kind;
-    int32_t len; /* of TEXT, BYTES, RAW */
+    int32_t len; /* of what as.ptr points to */
     union {
         int64_t i64;
         double f64;
@@ -127,7 +128,7 @@ static inline struct dsql_param dsql_text(const char *text)
 
 static inline struct dsql_param dsql_text_n(const char *text, size_t len)
 {
-    return dsql_param_pointer(DSQL_PARAM_TEXT, text, len);
+    return dsql_param_pointer(DSQL_PARAM_TEXT_N, text, len);
 }
 
 static inline struct dsql_param dsql_bytes(const void *bytes, size_t len)

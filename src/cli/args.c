@@ -154,6 +154,9 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
                                 dsql_shown_str(word).text, command->name);
         } else {
             taken.operands[taken.operand_count++] = word;
+            /* Behind a command to run stand its own options, with or without the dashes before. */
+            only_operands = only_operands ||
+                            dsql_span_starts(dsql_span_of(command->operands), DSQL_SPAN("-- "));
             i++;
         }
     }

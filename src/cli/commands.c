@@ -1,9 +1,22 @@
 #include "cli/commands.h"
 
+/* In the order of `dsql help`, one a line. */
+/* clang-format off */
 const struct dsql_command *const dsql_commands[] = {
-    &dsql_cmd_local,         &dsql_cmd_local_exec,     &dsql_cmd_schema_apply,
-    &dsql_cmd_schema_verify, &dsql_cmd_schema_version, &dsql_cmd_schema_drop,
-    &dsql_cmd_token,         &dsql_cmd_config,         &dsql_cmd_help,
-    &dsql_cmd_version,       &dsql_cmd_completion,
+    &dsql_cmd_local,
+    &dsql_cmd_local_exec,
+    &dsql_cmd_local_fault,
+    &dsql_cmd_local_env,
+    &dsql_cmd_local_status,
+    &dsql_cmd_schema_apply,
+    &dsql_cmd_schema_verify,
+    &dsql_cmd_schema_version,
+    &dsql_cmd_schema_drop,
+    &dsql_cmd_token,
+    &dsql_cmd_config,
+    &dsql_cmd_help,
+    &dsql_cmd_version,
+    &dsql_cmd_completion,
 };
+/* clang-format on */
 const size_t dsql_command_count = DSQL_COUNT_OF(dsql_commands);

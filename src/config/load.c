@@ -4,6 +4,7 @@
 #include "base/duration.h"
 
 static const struct dsql_span prefix = {"DSQL_", 5};
+static const struct dsql_span of_local = {"DSQL_LOCAL_", 11}; /* what `dsql local` tells its own */
 
 /* What env says about each name, taken down in one pass: the own names of all settings, then the
  * aliases. The last word on a name counts; an empty one counts as unset. */
@@ -275,7 +276,7 @@ static void take_env(struct given *given, const char *const *env)
     for (; *env; env++) {
         if (!dsql_span_cut(dsql_span_of(*env), '=', &name, &value))
             continue;
-        bool ours = dsql_span_starts(name, prefix);
+        bool ours = dsql_span_starts(name, prefix) && !dsql_span_starts(name, of_local);
         for (size_t i = 0; i < DSQL_SETTING_ALIAS_COUNT && !ours; i++)
             if (dsql_span_eq(name, dsql_span_of(dsql_setting_aliases[i].variable)))
                 given->values[DSQL_SETTING_COUNT + i] = dsql_span_trim(value);

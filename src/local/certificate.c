@@ -1,8 +1,11 @@
 #include "local/certificate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -11,6 +14,7 @@
 #include <openssl/x509v3.h>
 
 #define DAYS_VALID 3650
+#define SOON_S     (30 * 86400)
 
 static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value)
 {
@@ -77,14 +81,76 @@ static X509 *make_server(EVP_PKEY *key, const char *host, X509 *authority, EVP_P
     return NULL;
 }
 
-static enum dsql_rc write_authority(const char *path, X509 *authority, struct dsql_err *err)
+/* The authority and its key, made or read. */
+struct authority {
+    X509 *certificate;
+    EVP_PKEY *key;
+};
+
+static void authority_fini(struct authority *authority)
 {
-    FILE *out = fopen(path, "we");
-    bool ok = out && PEM_write_X509(out, authority) == 1;
-    int closed = out ? fclose(out) : -1;
-    if (ok && closed == 0)
+    X509_free(authority->certificate);
+    EVP_PKEY_free(authority->key);
+    *authority = (struct authority){NULL};
+}
+
+/* Both files, belonging together and not about to expire. */
+static bool read_authority(const char *ca_path, const char *key_path, struct authority *authority)
+{
+    FILE *ca = fopen(ca_path, "re"), *key = fopen(key_path, "re");
+    time_t soon = time(NULL) + SOON_S;
+    if (ca)
+        authority->certificate = PEM_read_X509(ca, NULL, NULL, NULL);
+    if (key)
+        authority->key = PEM_read_PrivateKey(key, NULL, NULL, NULL);
+    if (ca)
+        (void)fclose(ca);
+    if (key)
+        (void)fclose(key);
+    if (authority->certificate && authority->key &&
+        X509_check_private_key(authority->certificate, authority->key) == 1 &&
+        X509_cmp_time(X509_get0_notAfter(authority->certificate), &soon) > 0)
+        return true;
+    authority_fini(authority);
+    ERR_clear_error();
+    return false;
+}
+
+static enum dsql_rc write_authority(const char *ca_path, const char *key_path,
+                                    const struct authority *authority, struct dsql_err *err)
+{
+    (void)unlink(key_path);
+    int fd = open(key_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *key = fd >= 0 ? fdopen(fd, "w") : NULL, *ca = fopen(ca_path, "we");
+    bool ok = key && ca && PEM_write_X509(ca, authority->certificate) == 1 &&
+              PEM_write_PrivateKey(key, authority->key, NULL, NULL, 0, NULL, NULL) == 1;
+    if (fd >= 0 && !key)
+        close(fd);
+    ok = (!ca || fclose(ca) == 0) && ok;
+    ok = (!key || fclose(key) == 0) && ok;
+    if (ok)
         return DSQL_OK;
-    return dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", path, strerror(errno));
+    return dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", ca_path, strerror(errno));
+}
+
+static enum dsql_rc cant_make(const char *host, struct dsql_err *err)
+{
+    return dsql_err_set(err, DSQL_IO, "can't make a certificate for %.100s: %s", host,
+                        ERR_reason_error_string(ERR_peek_last_error()));
+}
+
+static enum dsql_rc obtain_authority(const char *host, const char *ca_path, const char *key_path,
+                                     struct authority *authority, struct dsql_err *err)
+{
+    if (read_authority(ca_path, key_path, authority))
+        return DSQL_OK;
+    authority->key = EVP_EC_gen("P-256");
+    authority->certificate = authority->key ? make_authority(authority->key) : NULL;
+    enum dsql_rc rc = authority->certificate ? write_authority(ca_path, key_path, authority, err)
+                                             : cant_make(host, err);
+    if (rc)
+        authority_fini(authority);
+    return rc;
 }
 
 /* Direct TLS must name the protocol; the other kind may leave it out. */
@@ -119,26 +185,22 @@ static SSL_CTX *make_context(X509 *server, EVP_PKEY *key)
     return context;
 }
 
-enum dsql_rc dsql_certificate_context(const char *host, const char *ca_path, SSL_CTX **context,
-                                      struct dsql_err *err)
+enum dsql_rc dsql_certificate_context(const char *host, const char *ca_path, const char *key_path,
+                                      SSL_CTX **context, struct dsql_err *err)
 {
-    EVP_PKEY *authority_key = EVP_EC_gen("P-256"), *key = EVP_EC_gen("P-256");
-    X509 *authority = authority_key ? make_authority(authority_key) : NULL;
-    X509 *server = authority && key ? make_server(key, host, authority, authority_key) : NULL;
-    SSL_CTX *made = server ? make_context(server, key) : NULL;
-    enum dsql_rc rc = DSQL_OK;
-    if (!made)
-        rc = dsql_err_set(err, DSQL_IO, "can't make a certificate for %.100s: %s", host,
-                          ERR_reason_error_string(ERR_peek_last_error()));
-    else
-        rc = write_authority(ca_path, authority, err);
+    struct authority authority = {NULL};
+    enum dsql_rc rc = obtain_authority(host, ca_path, key_path, &authority, err);
     if (rc)
-        SSL_CTX_free(made);
-    else
+        return rc;
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *server = key ? make_server(key, host, authority.certificate, authority.key) : NULL;
+    SSL_CTX *made = server ? make_context(server, key) : NULL;
+    if (made)
         *context = made;
+    else
+        rc = cant_make(host, err);
     X509_free(server);
-    X509_free(authority);
     EVP_PKEY_free(key);
-    EVP_PKEY_free(authority_key);
+    authority_fini(&authority);
     return rc;
 }

@@ -203,20 +203,27 @@ enum dsql_rc dsql_faults_end(struct dsql_faults *faults, struct dsql_span names,
     return DSQL_OK;
 }
 
+static void add_value(struct dsql_strbuf *out, const struct dsql_fault_state *state)
+{
+    dsql_strbuf_add_char(out, '=');
+    if (state->ns > 0)
+        dsql_duration_format(out, state->ns);
+    else if (state->times > 0)
+        dsql_strbuf_addf(out, "%lldx", (long long)state->times);
+    else
+        dsql_strbuf_add_f64(out, state->chance);
+}
+
 void dsql_faults_list(const struct dsql_faults *faults, struct dsql_strbuf *out)
 {
     for (size_t i = 0; i < DSQL_FAULT_COUNT; i++) {
         const struct dsql_fault_state *state = &faults->of[i];
         if (state->chance <= 0 && state->times == 0 && state->ns == 0 && state->struck == 0)
             continue;
-        dsql_strbuf_addf(out, "%s=", dsql_fault_infos[i].name);
-        if (state->ns > 0)
-            dsql_duration_format(out, state->ns);
-        else if (state->times > 0)
-            dsql_strbuf_addf(out, "%lldx", (long long)state->times);
-        else
-            dsql_strbuf_add_f64(out, state->chance);
-        if (dsql_fault_infos[i].kind == DSQL_FAULT_CHANCE)
+        dsql_strbuf_add_str(out, dsql_fault_infos[i].name);
+        if (dsql_fault_infos[i].kind != DSQL_FAULT_NOW) /* that is over */
+            add_value(out, state);
+        if (dsql_fault_infos[i].kind != DSQL_FAULT_LASTING)
             dsql_strbuf_addf(out, " struck=%llu", (unsigned long long)state->struck);
         dsql_strbuf_add_char(out, '\n');
     }

@@ -36,13 +36,13 @@ static bool find_key(const struct dsql_token_keyring *self, struct dsql_span acc
     const struct dsql_front *front = DSQL_CONTAINER_OF(self, const struct dsql_front, keyring);
     const struct dsql_local_options *options = front->options;
     *key = (struct dsql_token_key){
-        .secret_access_key = &options->secret_access_key,
-        .session_token = &options->session_token,
+        .secret_access_key = &options->keys.secret_access_key,
+        .session_token = &options->keys.session_token,
         .arn = dsql_span_of(options->arn),
         .may_connect = true,
         .may_connect_admin = true,
     };
-    return dsql_span_eq(access_key_id, dsql_span_of(options->access_key_id));
+    return dsql_span_eq(access_key_id, dsql_span_of(options->keys.access_key_id));
 }
 
 static void accept_some(struct dsql_watch *watch, uint32_t events);
@@ -95,8 +95,13 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     if (!rc &&
         (!front->admissions || dsql_sql_cache_init(&front->cache, CACHE_SCRIPTS, CACHE_BYTES)))
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    struct dsql_fault_order order;
+    if (!rc)
+        rc = dsql_faults_set(&front->faults, dsql_span_of(options->faults), &order, err);
     if (!rc)
         rc = listen_on_loopback(front, err);
+    if (!rc)
+        dsql_front_obey(front, &order);
     if (rc)
         dsql_front_fini(front);
     return rc;

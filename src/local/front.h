@@ -26,6 +26,7 @@
 #include "core/bucket.h"
 #include "local/backend.h"
 #include "local/fault.h"
+#include "local/keys.h"
 #include "local/loop.h"
 #include "local/names.h"
 #include "local/outbox.h"
@@ -45,9 +46,9 @@ struct dsql_local_options {
     int64_t lifetime_ns;
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
-    char arn[256]; /* whose the keys are */
-    char access_key_id[65];
-    struct dsql_secret secret_access_key, session_token;
+    char arn[256];               /* whose the keys are */
+    struct dsql_local_keys keys; /* made up, or those of the folder, if it has no id */
+    char faults[512];            /* in force from the start */
 };
 
 /* Why a connection was not taken; each is counted. */

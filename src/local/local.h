@@ -1,27 +1,34 @@
-/* The whole endpoint as one object: folder, PostgreSQL, certificate and front, made and unmade. */
+/* The whole endpoint as one object: folder, PostgreSQL, certificate, front and control socket, made
+ * and unmade. */
 #ifndef DSQL_LOCAL_LOCAL_H
 #define DSQL_LOCAL_LOCAL_H
 
+#include "local/control.h"
+#include "local/folder.h"
 #include "local/front.h"
 
 struct dsql_local {
     struct dsql_local_options options;
-    char folder[DSQL_LOCAL_PATH_MAX];
+    struct dsql_folder folder;
     char ca[DSQL_LOCAL_PATH_MAX]; /* what clients trust */
-    bool throwaway;               /* the folder goes when we go */
-    int lock;                     /* held on the folder */
     struct dsql_postgres pg;
     SSL_CTX *tls;
     struct dsql_front front;
+    struct dsql_control control;
 };
 
-/* The service's own limits, localhost, us-east-1, any port. Keys are made up. */
-DSQL_MUST_USE enum dsql_rc dsql_local_options_default(struct dsql_local_options *options);
+/* The service's own limits, localhost, us-east-1, any port. Keys come at the start. */
+void dsql_local_options_default(struct dsql_local_options *options);
 void dsql_local_options_fini(struct dsql_local_options *options);
+
+/* Whether the text is the name of an IAM user or role, such as arn:aws:iam::123456789012:role/app.
+ */
+bool dsql_local_is_arn(struct dsql_span text);
 
 /*
  * Starts everything in the folder (made if it is not there), or in one made for this run if it is
- * NULL. Takes the options over. On failure nothing runs and nothing is left behind.
+ * NULL. Takes the options over. On failure nothing runs and nothing is left behind. *local must not
+ * move while it runs.
  */
 DSQL_MUST_USE enum dsql_rc dsql_local_start(struct dsql_local *local,
                                             struct dsql_local_options *options, const char *folder,

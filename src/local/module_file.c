@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 /* module_bytes.S */
-extern const char dsql_module_bytes[], dsql_module_bytes_end[];
+extern const char dsql_module_bytes[];
+extern const uint64_t dsql_module_size;
 
 static bool write_all(int fd, const char *at, size_t left)
 {
@@ -31,8 +32,8 @@ enum dsql_rc dsql_module_write(const char *folder, struct dsql_err *err)
     (void)snprintf(fresh, sizeof(fresh), "%s.new", path);
     int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     /* fchmod: whatever the umask. rename: a PostgreSQL on its way out may still have it mapped. */
-    bool ok = fd >= 0 && fchmod(fd, 0644) == 0 &&
-              write_all(fd, dsql_module_bytes, (size_t)(dsql_module_bytes_end - dsql_module_bytes));
+    bool ok =
+        fd >= 0 && fchmod(fd, 0644) == 0 && write_all(fd, dsql_module_bytes, dsql_module_size);
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
     if (ok && rename(fresh, path) == 0)

@@ -17,6 +17,7 @@ struct entry {
     Oid object;
     TransactionId xid;
     uint64 where;
+    uint64 successor;
     int32 next; /* in its bucket, or in the list of free ones */
     uint8 mode; /* exactly one */
 };
@@ -103,18 +104,27 @@ static uint8 enemies_of(uint8 mode)
     }
 }
 
-static bool conflicts(const struct dsql_effect *effect, Snapshot snapshot)
+/* Judges one effect, and moves it to the version of the row that is there now. */
+static bool conflicts(struct dsql_effect *effect, Snapshot snapshot)
 {
     uint8 enemies = 0;
-    for (uint8 mode = DSQL_MODE_KEY_SHARE; mode <= DSQL_MODE_EXCLUSIVE; mode *= 2)
-        enemies |= effect->modes & mode ? enemies_of(mode) : 0;
-    for (int32 i = *bucket_of(effect->object, effect->where); i != NONE; i = entries[i].next) {
-        const struct entry *entry = &entries[i];
-        if (entry->object == effect->object && entry->where == effect->where &&
-            (entry->mode & enemies) && XidInMVCCSnapshot(entry->xid, snapshot))
-            return true;
+    for (int mode = DSQL_MODE_KEY_SHARE; mode <= DSQL_MODE_EXCLUSIVE; mode *= 2)
+        enemies |= effect->modes & mode ? enemies_of((uint8)mode) : 0;
+    for (uint64 successor;; effect->where = successor) {
+        successor = 0;
+        for (int32 i = *bucket_of(effect->object, effect->where); i != NONE; i = entries[i].next) {
+            const struct entry *entry = &entries[i];
+            if (entry->object != effect->object || entry->where != effect->where ||
+                !XidInMVCCSnapshot(entry->xid, snapshot))
+                continue;
+            if (entry->mode & enemies)
+                return true;
+            if (entry->successor)
+                successor = entry->successor;
+        }
+        if (!successor)
+            return false;
     }
-    return false;
 }
 
 static void free_entry(int32 *link)
@@ -202,6 +212,7 @@ static void add(const struct dsql_effect *effect, uint8 mode, TransactionId xid,
     log_->used++;
     entries[i] = (struct entry){.object = effect->object,
                                 .where = effect->where,
+                                .successor = effect->successor,
                                 .mode = mode,
                                 .xid = xid,
                                 .next = *bucket};
@@ -215,14 +226,13 @@ static void add_all(Snapshot snapshot, TransactionId xid, const struct dsql_effe
         uint8 modes = effects[e].modes;
         if (modes & DSQL_MODE_EXCLUSIVE)
             modes = DSQL_MODE_EXCLUSIVE;
-        for (uint8 mode = DSQL_MODE_KEY_SHARE; mode <= DSQL_MODE_EXCLUSIVE; mode *= 2)
+        for (int mode = DSQL_MODE_KEY_SHARE; mode <= DSQL_MODE_EXCLUSIVE; mode *= 2)
             if (modes & mode)
-                add(&effects[e], mode, xid, snapshot);
+                add(&effects[e], (uint8)mode, xid, snapshot);
     }
 }
 
-bool dsql_adjudicate(Snapshot snapshot, TransactionId xid, const struct dsql_effect *effects,
-                     int count)
+bool dsql_adjudicate(Snapshot snapshot, TransactionId xid, struct dsql_effect *effects, int count)
 {
     LWLockAcquire(log_->lock, LW_EXCLUSIVE);
     int32 wanted = 2 * count; /* a row may have been written and share-locked */

@@ -11,18 +11,23 @@
  * that does not see it fails for another reason: a later entry of the same object that conflicts
  * with at least as much and is unseen by at least as many, or the floor. A transaction whose
  * snapshot does not see all transactions below the floor fails whatever it did.
+ *
+ * A row has as many identities as there are snapshots. Who only shares the key of a version may
+ * commit although another replaced that version meanwhile. Its share then goes to the version that
+ * is there now: the entry of the replacement says which one.
  */
 #ifndef DSQL_LOCAL_MODULE_ADJUDICATE_H
 #define DSQL_LOCAL_MODULE_ADJUDICATE_H
 
-#include <utils/snapshot.h>
-
 #include "local/module/versions.h"
+
+#include <utils/snapshot.h>
 
 /* What was done to one object. */
 struct dsql_effect {
-    Oid object;   /* relation or index */
-    uint64 where; /* the version, or the key */
+    Oid object;       /* relation or index */
+    uint64 where;     /* the version, or the key */
+    uint64 successor; /* the version that replaced it; 0: none */
     uint8 modes;
 };
 
@@ -32,9 +37,8 @@ void dsql_log_attach(void);
 
 /*
  * Compares the effects with the log; if nothing conflicts they are in the log afterwards, under
- * xid. False, and nothing logged, if the transaction must fail.
+ * xid. The array is used up. False, and nothing logged, if the transaction must fail.
  */
-bool dsql_adjudicate(Snapshot snapshot, TransactionId xid, const struct dsql_effect *effects,
-                     int count);
+bool dsql_adjudicate(Snapshot snapshot, TransactionId xid, struct dsql_effect *effects, int count);
 
 #endif

@@ -13,8 +13,11 @@
 #include <utils/rel.h>
 #include <utils/snapmgr.h>
 
+/* 0: none */
 static uint64 number_of(const ItemPointerData *tid)
 {
+    if (!ItemPointerIsValid(tid))
+        return 0;
     return (uint64)ItemPointerGetBlockNumber(tid) << 16 | ItemPointerGetOffsetNumber(tid);
 }
 
@@ -34,6 +37,7 @@ static struct dsql_effect *collect(int *count)
             if (version->modes)
                 effects[n++] = (struct dsql_effect){.object = version->id.relation,
                                                     .where = number_of(&version->id.tid),
+                                                    .successor = number_of(&version->successor),
                                                     .modes = version->modes};
     }
     for (int i = 0; i < key_count; i++)

@@ -5,6 +5,8 @@
 #ifndef DSQL_LOCAL_MODULE_KEYS_H
 #define DSQL_LOCAL_MODULE_KEYS_H
 
+#include "local/module/module.h"
+
 #include <executor/tuptable.h>
 #include <utils/relcache.h>
 

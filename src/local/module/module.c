@@ -19,7 +19,7 @@ PGDLLEXPORT void _PG_init(void);
 
 int dsql_row_limit = 3000;
 int dsql_size_limit = 10;
-int dsql_log_entries = 1 << 20;
+int dsql_log_entries = 1 << 19;
 
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
@@ -91,7 +91,7 @@ static void define_settings(void)
                             &dsql_size_limit, 10, 0, INT_MAX / 2, PGC_POSTMASTER, 0, NULL, NULL,
                             NULL);
     DefineCustomIntVariable("dsql.log_entries", "Room in the log of what was committed.", NULL,
-                            &dsql_log_entries, 1 << 20, 64, 1 << 26, PGC_POSTMASTER, 0, NULL, NULL,
+                            &dsql_log_entries, 1 << 19, 64, 1 << 26, PGC_POSTMASTER, 0, NULL, NULL,
                             NULL);
     /* Other processes don't know what this one remembers, and an index does not know it either. */
     static const char *const fixed[][2] = {{"max_parallel_workers_per_gather", "0"},

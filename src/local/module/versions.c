@@ -8,7 +8,8 @@
 
 /* A deletion and who did it, so that a subtransaction can be undone. */
 struct removal {
-    struct dsql_version_id id;
+    struct dsql_version_id id, identity;
+    ItemPointerData successor; /* of the identity, before */
     SubTransactionId subtransaction;
 };
 
@@ -23,13 +24,18 @@ static void id_of(struct dsql_version_id *id, Relation rel, const ItemPointerDat
     id->tid = *tid;
 }
 
+static struct dsql_version *find(const struct dsql_version_id *id)
+{
+    return hash_search(versions, id, HASH_FIND, NULL);
+}
+
 struct dsql_version *dsql_version_find(Relation rel, const ItemPointerData *tid)
 {
     struct dsql_version_id id;
     if (!versions)
         return NULL;
     id_of(&id, rel, tid);
-    return hash_search(versions, &id, HASH_FIND, NULL);
+    return find(&id);
 }
 
 struct dsql_version *dsql_version_get(Relation rel, const ItemPointerData *tid)
@@ -48,6 +54,7 @@ struct dsql_version *dsql_version_get(Relation rel, const ItemPointerData *tid)
     if (!found) {
         memset(version, 0, sizeof(*version));
         version->id = id;
+        ItemPointerSetInvalid(&version->successor);
     }
     return version;
 }
@@ -83,8 +90,12 @@ void dsql_version_remove(Relation rel, const ItemPointerData *tid, CommandId at)
             removals ? repalloc(removals, size) : MemoryContextAlloc(TopTransactionContext, size);
         removal_room = room;
     }
-    removals[removal_count++] =
-        (struct removal){.id = version->id, .subtransaction = GetCurrentSubTransactionId()};
+    struct removal *removal = &removals[removal_count++];
+    removal->id = removal->identity = version->id;
+    if (version->stands_for_another)
+        removal->identity.tid = version->identity;
+    removal->successor = find(&removal->identity)->successor;
+    removal->subtransaction = GetCurrentSubTransactionId();
 }
 
 void dsql_version_replace(Relation rel, const ItemPointerData *old, bool own,
@@ -100,6 +111,7 @@ void dsql_version_replace(Relation rel, const ItemPointerData *old, bool own,
     struct dsql_version *version = dsql_version_get(rel, replacement);
     version->stands_for_another = true;
     version->identity = identity;
+    dsql_version_get(rel, &identity)->successor = *replacement;
 }
 
 HTAB *dsql_versions_all(void)
@@ -111,10 +123,9 @@ void dsql_versions_roll_back(SubTransactionId subtransaction)
 {
     /* Its own children, committed or not, have higher numbers; nobody else since it began. */
     while (removal_count > 0 && removals[removal_count - 1].subtransaction >= subtransaction) {
-        struct dsql_version *version =
-            hash_search(versions, &removals[--removal_count].id, HASH_FIND, NULL);
-        Assert(version);
-        version->gone = false;
+        const struct removal *removal = &removals[--removal_count];
+        find(&removal->id)->gone = false;
+        find(&removal->identity)->successor = removal->successor;
     }
 }
 

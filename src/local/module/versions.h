@@ -8,6 +8,8 @@
 #ifndef DSQL_LOCAL_MODULE_VERSIONS_H
 #define DSQL_LOCAL_MODULE_VERSIONS_H
 
+#include "local/module/module.h"
+
 #include <access/htup.h>
 #include <storage/itemptr.h>
 #include <utils/hsearch.h>
@@ -27,13 +29,14 @@ struct dsql_version_id {
 };
 
 struct dsql_version {
-    struct dsql_version_id
-        id;                   /* the hash key: made by dsql_version_id_of(), which zeroes padding */
-    uint8 modes;              /* enum dsql_mode, or'ed */
-    bool gone;                /* deleted or replaced by this transaction ... */
-    CommandId gone_at;        /* ... in this command */
-    bool stands_for_another;  /* a version of our own, replacing ... */
-    ItemPointerData identity; /* ... this one of the snapshot */
+    struct dsql_version_id id; /* the hash key */
+    uint8 modes;               /* enum dsql_mode, or'ed */
+    bool gone;                 /* deleted or replaced by this transaction ... */
+    CommandId gone_at;         /* ... in this command */
+    bool stands_for_another;   /* a version of our own, replacing ... */
+    ItemPointerData identity;  /* ... this one of the snapshot */
+    ItemPointerData
+        successor; /* of an identity: the version of our own that replaced it, if valid */
 };
 
 /* What is remembered about a version; NULL: nothing. */

@@ -1,0 +1,123 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "aws/endpoint.h"
+#include "base/duration.h"
+#include "base/shown.h"
+#include "cli/local_run.h"
+
+static bool number_option(const struct dsql_args *args, const char *name, int64_t low, int64_t high,
+                          int64_t *out, struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    int64_t value;
+    if (!text)
+        return true;
+    if (!dsql_span_to_i64(dsql_span_of(text), &value) || value < low || value > high) {
+        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld to %lld", name,
+                           dsql_shown_str(text).text, (long long)low, (long long)high);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static bool duration_option(const struct dsql_args *args, const char *name, int64_t *out_ns,
+                            struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    int64_t ns;
+    if (!text)
+        return true;
+    if (!dsql_duration_parse(dsql_span_of(text), &ns) || ns <= 0) {
+        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no duration such as 60m or 5s", name,
+                           dsql_shown_str(text).text);
+        return false;
+    }
+    *out_ns = ns;
+    return true;
+}
+
+static bool text_option(const struct dsql_args *args, const char *name, char *out, size_t cap,
+                        struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    if (!text)
+        return true;
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, out, cap);
+    dsql_strbuf_add_str(&sb, text);
+    if (!sb.cut && sb.len > 0)
+        return true;
+    (void)dsql_err_set(err, DSQL_INVALID, "--%s is empty or too long", name);
+    return false;
+}
+
+/* The caller's own keys, which must not stand on a command line. */
+static bool keys_option(const struct dsql_args *args, struct dsql_local_keys *keys,
+                        struct dsql_err *err)
+{
+    if (!dsql_args_has(args, "aws-keys"))
+        return true;
+    const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
+    const char *token = getenv("AWS_SESSION_TOKEN");
+    if (!id || !secret || !secret[0] || !dsql_local_keys_is_id(dsql_span_of(id))) {
+        (void)dsql_err_set(err, DSQL_INVALID,
+                           "--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set");
+        return false;
+    }
+    (void)snprintf(keys->access_key_id, sizeof(keys->access_key_id), "%s", id);
+    if (dsql_secret_set(&keys->secret_access_key, dsql_span_of(secret)) ||
+        dsql_secret_set(&keys->session_token, dsql_span_of(token ? token : ""))) {
+        (void)dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+/* Found before anything is started. */
+static bool check_faults(const struct dsql_local_options *options, struct dsql_err *err)
+{
+    struct dsql_faults faults;
+    struct dsql_fault_order order;
+    dsql_faults_init(&faults);
+    return !dsql_faults_set(&faults, dsql_span_of(options->faults), &order, err);
+}
+
+static bool check_names(const struct dsql_local_options *options, struct dsql_err *err)
+{
+    if (!dsql_endpoint_is_host(dsql_span_of(options->host)) ||
+        !dsql_endpoint_is_region(dsql_span_of(options->region))) {
+        (void)dsql_err_set(err, DSQL_INVALID,
+                           "the endpoint must be a host name and the region one like us-east-1");
+        return false;
+    }
+    if (dsql_local_is_arn(dsql_span_of(options->arn)))
+        return true;
+    (void)dsql_err_set(err, DSQL_INVALID, "--arn=%s is no ARN of an IAM user or role",
+                       dsql_shown_str(options->arn).text);
+    dsql_err_hint(err, "such as arn:aws:iam::123456789012:role/app");
+    return false;
+}
+
+enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t default_port,
+                                     struct dsql_local_options *options, struct dsql_err *err)
+{
+    int64_t port = default_port;
+    dsql_local_options_default(options);
+    bool ok = number_option(args, "port", 0, 65535, &port, err) &&
+              text_option(args, "endpoint", options->host, sizeof(options->host), err) &&
+              text_option(args, "region", options->region, sizeof(options->region), err) &&
+              text_option(args, "arn", options->arn, sizeof(options->arn), err) &&
+              text_option(args, "fault", options->faults, sizeof(options->faults), err) &&
+              number_option(args, "rate", 1, 100000, &options->rate, err) &&
+              number_option(args, "burst", 1, 100000, &options->burst, err) &&
+              number_option(args, "max-connections", 1, 100000, &options->open_max, err) &&
+              duration_option(args, "lifetime", &options->lifetime_ns, err) &&
+              duration_option(args, "transaction-age", &options->limits.age_ns, err) &&
+              number_option(args, "time-scale", 1, 100000, &options->time_scale, err) &&
+              check_names(options, err) && check_faults(options, err) &&
+              keys_option(args, &options->keys, err);
+    options->port = (uint16_t)port;
+    return ok ? DSQL_OK : DSQL_INVALID;
+}

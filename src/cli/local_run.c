@@ -1,0 +1,194 @@
+#include "cli/local_run.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "cli/httpd.h"
+#include "cli/pages.h"
+
+#define TURN_NS   (100 * DSQL_MS)
+#define REPORT_NS DSQL_M
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    stop_signal = number;
+}
+
+static void on_child(int number)
+{
+    (void)number; /* only to wake the loop */
+}
+
+/* Ten thousand connections need as many descriptors, and twice that with PostgreSQL behind them. */
+static void raise_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+    action.sa_handler = on_child;
+    (void)sigaction(SIGCHLD, &action, NULL);
+    action.sa_handler = SIG_IGN; /* a peer that goes away is no reason to die */
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
+void dsql_local_prepare(void)
+{
+    raise_limits();
+    catch_signals();
+}
+
+/* What the loop last saw, for the thread that serves the metrics. */
+struct seen {
+    pthread_mutex_t lock;
+    struct dsql_local_counts counts;
+    size_t open, backends;
+};
+
+static void look(struct seen *seen, const struct dsql_front *front)
+{
+    (void)pthread_mutex_lock(&seen->lock);
+    seen->counts = front->counts;
+    seen->open = front->open;
+    seen->backends = front->backends.count;
+    (void)pthread_mutex_unlock(&seen->lock);
+}
+
+static void add_metric(struct dsql_strbuf *out, const char *name, const char *type,
+                       const char *help, uint64_t value)
+{
+    dsql_strbuf_addf(out, "# HELP dsql_local_%s %s\n# TYPE dsql_local_%s %s\n", name, help, name,
+                     type);
+    dsql_strbuf_addf(out, "dsql_local_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void page_metrics(void *arg, struct dsql_httpd_reply *reply)
+{
+    struct seen *seen = arg;
+    struct dsql_strbuf *out = &reply->body;
+    (void)pthread_mutex_lock(&seen->lock);
+    struct dsql_local_counts c = seen->counts;
+    size_t open = seen->open, backends = seen->backends;
+    (void)pthread_mutex_unlock(&seen->lock);
+    reply->type = "text/plain; version=0.0.4; charset=utf-8";
+    add_metric(out, "open", "gauge", "connections that are open", open);
+    add_metric(out, "backends", "gauge", "sessions at PostgreSQL", backends);
+    add_metric(out, "accepted_total", "counter", "connections that were made", c.accepted);
+    add_metric(out, "admitted_total", "counter", "connections that were let in", c.admitted);
+    add_metric(out, "closed_total", "counter", "connections that have ended", c.closed);
+    add_metric(out, "expired_total", "counter", "connections closed at their age", c.expired);
+    add_metric(out, "statements_total", "counter", "statements", c.statements);
+    add_metric(out, "statements_refused_total", "counter", "statements that were refused",
+               c.statements_refused);
+    add_metric(out, "cancels_ignored_total", "counter", "requests to cancel", c.cancels_ignored);
+    dsql_strbuf_add_str(out, "# HELP dsql_local_refused_total connections not taken, by reason\n"
+                             "# TYPE dsql_local_refused_total counter\n");
+    for (size_t i = 0; i < DSQL_LOCAL_REFUSALS; i++)
+        dsql_strbuf_addf(out, "dsql_local_refused_total{reason=\"%s\"} %llu\n",
+                         dsql_local_refusal_name((enum dsql_local_refusal)i),
+                         (unsigned long long)c.refused[i]);
+}
+
+static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t child,
+                         int *child_status, struct dsql_err *err)
+{
+    struct dsql_mono reported = dsql_clock_mono(&dsql_clock_system);
+    while (!stop_signal) {
+        dsql_front_turn(&local->front, TURN_NS);
+        if (seen)
+            look(seen, &local->front);
+        struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
+        if (dsql_mono_since(now, reported) >= REPORT_NS) {
+            dsql_front_report(&local->front, false);
+            reported = now;
+        }
+        if (child > 0 && waitpid(child, child_status, WNOHANG) == child)
+            return DSQL_OK;
+        if (waitpid(local->pg.pid, NULL, WNOHANG) == local->pg.pid) {
+            local->pg.pid = 0;
+            (void)dsql_err_set(err, DSQL_IO, "PostgreSQL ended by itself");
+            dsql_err_hint(err, "see %.200s", local->pg.log);
+            return DSQL_IO;
+        }
+    }
+    if (child > 0) {
+        (void)kill(child, SIGTERM);
+        while (waitpid(child, child_status, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics, pid_t child,
+                              int *child_status, struct dsql_err *err)
+{
+    struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const struct dsql_httpd_page pages[] = {{"/metrics", page_metrics, &seen},
+                                            {"/healthz", dsql_page_healthz, NULL}};
+    const struct dsql_httpd_options options = {
+        .address = metrics, .pages = pages, .page_count = DSQL_COUNT_OF(pages)};
+    struct dsql_httpd *httpd = NULL;
+    enum dsql_rc rc = metrics ? dsql_httpd_start(&options, &httpd, err) : DSQL_OK;
+    if (rc)
+        return rc;
+    if (httpd)
+        fprintf(stderr, "dsql local: metrics at %smetrics\n", dsql_httpd_url(httpd));
+    rc = loop(local, httpd ? &seen : NULL, child, child_status, err);
+    dsql_httpd_stop(httpd);
+    return rc;
+}
+
+/* The environment as a file for a shell to source; every value is quoted. */
+void dsql_local_add_exports(struct dsql_strbuf *out, struct dsql_span env)
+{
+    struct dsql_span line, name, value;
+    while (env.len > 0) {
+        dsql_span_cut(env, '\n', &line, &env);
+        dsql_span_cut(line, '=', &name, &value);
+        dsql_strbuf_addf(out, "export %.*s='%.*s'\n", DSQL_SPAN_ARG(name), DSQL_SPAN_ARG(value));
+    }
+}
+
+int dsql_local_ask(const struct dsql_args *args, struct dsql_span question,
+                   void (*print)(struct dsql_span answer))
+{
+    char path[DSQL_LOCAL_PATH_MAX];
+    const char *data = dsql_args_get(args, "data"), *control = getenv("DSQL_LOCAL_CONTROL");
+    struct dsql_strbuf answer;
+    struct dsql_err err;
+    if (!data && (!control || !control[0])) {
+        (void)dsql_err_set(&err, DSQL_INVALID,
+                           "which dsql local? Neither --data is given nor "
+                           "DSQL_LOCAL_CONTROL set");
+        dsql_err_hint(&err, "source the file it printed at its start, or name its folder");
+        return dsql_complain(&err);
+    }
+    int len = snprintf(path, sizeof(path), data ? "%s/control" : "%s", data ? data : control);
+    if (len < 0 || (size_t)len >= sizeof(path)) {
+        (void)dsql_err_set(&err, DSQL_INVALID, "the path %.100s is too long", path);
+        return dsql_complain(&err);
+    }
+    dsql_strbuf_init_heap(&answer, DSQL_CONTROL_ANSWER_MAX);
+    enum dsql_rc rc = dsql_control_ask(path, question, &answer, &err);
+    if (!rc)
+        print(dsql_strbuf_span(&answer));
+    if (answer.ptr)
+        explicit_bzero(answer.ptr, answer.len); /* it may hold keys */
+    dsql_strbuf_fini(&answer);
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
+}

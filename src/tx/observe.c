@@ -1,0 +1,123 @@
+#include "tx/observe.h"
+
+#include <string.h>
+
+#include "metrics/metrics.h"
+
+#define SERIES(observer, name, ...)                                                                \
+    DSQL_SERIES(name, .operation = (observer)->operation, __VA_ARGS__)
+
+void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
+                        const char *operation, struct dsql_mono now)
+{
+    *observer = (struct dsql_observer){.metrics = metrics, .began = now};
+    if (!metrics)
+        return;
+    observer->operation = dsql_metrics_operation(metrics, operation ? operation : "");
+    dsql_gauge_add(metrics, SERIES(observer, active_transactions, .value = 0), 1);
+}
+
+static enum dsql_label_value error_type(enum dsql_rc rc)
+{
+    switch (dsql_rc_class(rc)) {
+    case DSQL_CLASS_CONDITION:
+        return DSQL_ERROR_TYPE_CONDITION_FAILED;
+    case DSQL_CLASS_RETRY:
+        return DSQL_ERROR_TYPE_RETRYABLE;
+    case DSQL_CLASS_UNKNOWN:
+        return DSQL_ERROR_TYPE_COMMIT_UNKNOWN;
+    case DSQL_CLASS_BUSY:
+        return DSQL_ERROR_TYPE_THROTTLED;
+    case DSQL_CLASS_DENIED:
+        return DSQL_ERROR_TYPE_DENIED;
+    case DSQL_CLASS_LOST:
+        return DSQL_ERROR_TYPE_CONNECTION_LOST;
+    case DSQL_CLASS_PERMANENT:
+        return rc == DSQL_UNSUPPORTED ? DSQL_ERROR_TYPE_UNSUPPORTED_FEATURE
+                                      : DSQL_ERROR_TYPE_PERMANENT;
+    case DSQL_CLASS_OK:
+    case DSQL_CLASS_CALLER:
+        break;
+    }
+    return DSQL_ERROR_TYPE_PERMANENT;
+}
+
+/* Which kind of thing the service refused, for the bug report. */
+static enum dsql_label_value feature(const char *message)
+{
+    if (strcasestr(message, "locking clause"))
+        return DSQL_FEATURE_LOCKING_CLAUSE;
+    if (strcasestr(message, "SAVEPOINT") || strcasestr(message, "ROLLBACK TO"))
+        return DSQL_FEATURE_SAVEPOINT;
+    if (strcasestr(message, "configuration parameter"))
+        return DSQL_FEATURE_SET_PARAMETER;
+    if (strcasestr(message, "unsupported statement"))
+        return DSQL_FEATURE_STATEMENT;
+    return DSQL_FEATURE_OTHER;
+}
+
+void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,
+                      const struct dsql_err *err)
+{
+    struct dsql_metrics *m = observer->metrics;
+    if (!m || rc == DSQL_OK)
+        return;
+    dsql_counter_add(m, SERIES(observer, errors, .value = (int)error_type(rc)), 1);
+    if (dsql_rc_class(rc) == DSQL_CLASS_RETRY)
+        dsql_counter_add(m, SERIES(observer, tx_conflicts, .value = 0), 1);
+    if (rc == DSQL_CONDITION_FAILED)
+        dsql_counter_add(m, SERIES(observer, condition_failed, .value = 0), 1);
+    if (rc == DSQL_UNSUPPORTED)
+        dsql_counter_add(
+            m, SERIES(observer, unsupported_feature, .value = (int)feature(err->message)), 1);
+}
+
+void dsql_observe_round_trips(const struct dsql_observer *observer, unsigned round_trips)
+{
+    if (observer->metrics && round_trips)
+        dsql_counter_add(observer->metrics, SERIES(observer, tx_round_trips, .value = 0),
+                         round_trips);
+}
+
+void dsql_observe_retry(const struct dsql_observer *observer, enum dsql_rc rc, int retries,
+                        int64_t wait_ns)
+{
+    struct dsql_metrics *m = observer->metrics;
+    if (!m)
+        return;
+    int value = DSQL_SQLSTATE_ATTEMPT_RECONNECT;
+    if (dsql_rc_class(rc) == DSQL_CLASS_RETRY)
+        value = retries > DSQL_SQLSTATE_ATTEMPT_MORE ? DSQL_SQLSTATE_ATTEMPT_MORE : retries - 1;
+    dsql_counter_add(m, SERIES(observer, tx_retries, .value = value), 1);
+    dsql_histogram_record(m, SERIES(observer, tx_backoff, .value = 0), (uint64_t)wait_ns);
+}
+
+void dsql_observe_give_up(const struct dsql_observer *observer, enum dsql_retry_end why)
+{
+    if (observer->metrics && (why == DSQL_RETRY_EXHAUSTED || why == DSQL_RETRY_NO_BUDGET))
+        dsql_counter_add(observer->metrics, SERIES(observer, tx_exhausted, .value = 0), 1);
+}
+
+void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settled settled)
+{
+    static const enum dsql_label_value values[] = {
+        [DSQL_SETTLED_APPLIED] = DSQL_SETTLED_AS_APPLIED,
+        [DSQL_SETTLED_NOT_APPLIED] = DSQL_SETTLED_AS_NOT_APPLIED,
+        [DSQL_SETTLED_NOT] = DSQL_SETTLED_AS_UNSETTLED,
+    };
+    if (observer->metrics)
+        dsql_counter_add(observer->metrics,
+                         SERIES(observer, commit_unknown, .value = (int)values[settled]), 1);
+}
+
+void dsql_observe_end(const struct dsql_observer *observer, int tries, struct dsql_mono now)
+{
+    struct dsql_metrics *m = observer->metrics;
+    if (!m)
+        return;
+    dsql_gauge_add(m, SERIES(observer, active_transactions, .value = 0), -1);
+    int64_t took_ns = dsql_mono_since(now, observer->began);
+    dsql_histogram_record(m, SERIES(observer, operation_duration, .value = 0),
+                          took_ns > 0 ? (uint64_t)took_ns : 0);
+    dsql_histogram_record(m, SERIES(observer, retry_attempts, .value = 0), (uint64_t)tries);
+}

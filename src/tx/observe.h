@@ -1,0 +1,37 @@
+/* What transactions tell the metrics and the log. */
+#ifndef DSQL_TX_OBSERVE_H
+#define DSQL_TX_OBSERVE_H
+
+#include "base/time.h"
+#include "dsql/err.h"
+#include "dsql/retry.h"
+
+struct dsql_metrics;
+
+struct dsql_observer {
+    struct dsql_metrics *metrics; /* NULL: nothing is recorded */
+    unsigned operation;
+    struct dsql_mono began;
+};
+
+void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
+                        const char *operation, struct dsql_mono now);
+
+/* A try ended; err says how if rc is not DSQL_OK. */
+void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,
+                      const struct dsql_err *err);
+void dsql_observe_round_trips(const struct dsql_observer *observer, unsigned round_trips);
+
+/* It is run again: `retries` counts this one. */
+void dsql_observe_retry(const struct dsql_observer *observer, enum dsql_rc rc, int retries,
+                        int64_t wait_ns);
+void dsql_observe_give_up(const struct dsql_observer *observer, enum dsql_retry_end why);
+
+enum dsql_settled { DSQL_SETTLED_APPLIED, DSQL_SETTLED_NOT_APPLIED, DSQL_SETTLED_NOT };
+/* A commit's outcome was unknown, and what became of it. */
+void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settled settled);
+
+/* The operation is over. */
+void dsql_observe_end(const struct dsql_observer *observer, int tries, struct dsql_mono now);
+
+#endif

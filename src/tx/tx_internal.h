@@ -1,0 +1,47 @@
+/* Between the files of this folder: a transaction, and running one on any source. */
+#ifndef DSQL_TX_TX_INTERNAL_H
+#define DSQL_TX_TX_INTERNAL_H
+
+#include "tx/observe.h"
+#include "tx/source.h"
+
+struct dsql_tx {
+    struct dsql_wire wire;
+    struct dsql_source source;
+    struct dsql_wire_limits limits;
+    struct dsql_observer observer;
+    bool read_only, single;
+    int try_number;
+    void *conn;    /* held; NULL before checkout and after the end */
+    bool has_wire; /* the wire is open */
+};
+
+/* The clock starts now. policy is not NULL. */
+void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const char *operation,
+                  const struct dsql_tx_policy *policy);
+
+/* Begins a try: on the connection that is held, or on a new one. */
+DSQL_MUST_USE enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err);
+
+/* Ends a try. A connection that is still good is kept if `keep`, and given back otherwise. */
+void dsql_tx_stop(struct dsql_tx *tx, bool keep);
+
+DSQL_MUST_USE enum dsql_rc dsql_tx_run_on(const struct dsql_source *source, const char *operation,
+                                          dsql_tx_fn *body, void *arg,
+                                          const struct dsql_tx_policy *policy,
+                                          struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *operation,
+                                            const struct dsql_tx_policy *policy,
+                                            struct dsql_tx **tx, struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc
+dsql_fenced_update_on(const struct dsql_source *source, const char *operation,
+                      const struct dsql_stmt *stmt, const struct dsql_param *params, size_t count,
+                      const struct dsql_fence *fence, const struct dsql_tx_policy *policy,
+                      struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_auto_fenced_update_on(const struct dsql_source *source,
+                                                      const char *operation,
+                                                      const struct dsql_auto_fence *update,
+                                                      const struct dsql_tx_policy *policy,
+                                                      struct dsql_err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * One transaction on one connection: what is queued, sent, answered. libpq's pipeline mode carries
+ * it; nothing here knows of pools, retries or metrics.
+ *
+ * Words: an *entry* is one thing that was queued (BEGIN, a Parse, a statement, COMMIT, ROLLBACK, a
+ * Sync); a *batch* is what stands between two Syncs and costs one round trip.
+ *
+ * Invariants: (W1) entries are answered in the order they were queued; (W2) after the first failure
+ * nothing more is queued but Sync and ROLLBACK; (W3) COMMIT is queued only when no unanswered entry
+ * holds a fence that the server would not raise; (W4) the outcome is unknown only if COMMIT was
+ * queued, no error was received for an entry before it, and no answer to it came.
+ */
+#ifndef DSQL_TX_WIRE_H
+#define DSQL_TX_WIRE_H
+
+#include "base/clock.h"
+#include "core/classify.h"
+#include "dsql/tx.h"
+#include "tx/prepared.h"
+
+struct pg_conn;
+struct pg_result;
+struct dsql_wire_entry;
+
+/* How long a call may wait. */
+struct dsql_wire_limits {
+    const struct dsql_clock *clock;
+    struct dsql_mono deadline; /* INT64_MAX for none */
+    struct dsql_cancel *cancel;
+};
+
+struct dsql_wire {
+    struct pg_conn *pg;
+    struct dsql_wire_limits limits;
+    bool read_only, single;
+    struct dsql_wire_entry *entries;
+    size_t len, cap;
+    size_t answered; /* entries before this one are */
+    bool committed;  /* COMMIT was answered */
+    bool dead;       /* the connection must be closed */
+    bool stale_plan;
+    struct dsql_err failed; /* the first failure; rc DSQL_OK while there is none */
+    unsigned round_trips;
+};
+
+/* Puts the connection into pipeline mode. Whatever happens, dsql_wire_close() must follow. */
+void dsql_wire_open(struct dsql_wire *wire, struct pg_conn *pg,
+                    const struct dsql_wire_limits *limits, bool read_only, bool single);
+
+/* Queues a statement, BEGIN before the first one. fence may be NULL. wanted: its result is kept. */
+DSQL_MUST_USE enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                          const struct dsql_param *params, size_t count,
+                                          const struct dsql_fence *fence, bool wanted, size_t *at);
+
+/* Waits until everything queued is answered. */
+DSQL_MUST_USE enum dsql_rc dsql_wire_flush(struct dsql_wire *wire);
+
+/* The answer of an entry, if need be after a flush. The result, if it is asked for, is the
+ * caller's. */
+DSQL_MUST_USE enum dsql_rc dsql_wire_take(struct dsql_wire *wire, size_t at, int64_t *affected,
+                                          struct pg_result **result);
+
+DSQL_MUST_USE enum dsql_rc dsql_wire_commit(struct dsql_wire *wire);
+
+/* Does nothing if no transaction is open. Waits at most a moment; the connection is dead if that
+ * was not enough. */
+void dsql_wire_rollback(struct dsql_wire *wire);
+
+/* Frees everything; answers whether the connection may be used again. */
+DSQL_MUST_USE bool dsql_wire_close(struct dsql_wire *wire);
+
+/* Why a wait may not begin or go on: DSQL_CANCELLED, DSQL_TIMEOUT, or DSQL_OK. */
+DSQL_MUST_USE enum dsql_rc dsql_wire_limits_check(const struct dsql_wire_limits *limits);
+
+#endif

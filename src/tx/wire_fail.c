@@ -1,0 +1,120 @@
+/* Failures. The first one stays; whatever comes later is its consequence. */
+#include <libpq-fe.h>
+#include <string.h>
+
+#include "base/shown.h"
+#include "tx/wire_internal.h"
+
+enum dsql_rc dsql_wire_fail(struct dsql_wire *wire, enum dsql_rc rc, const char *name,
+                            const char *message)
+{
+    if (wire->failed.rc == DSQL_OK)
+        dsql_err_set(&wire->failed, rc, "%s: %s", name, message);
+    return wire->failed.rc;
+}
+
+const char *dsql_wire_current(const struct dsql_wire *wire)
+{
+    for (size_t i = wire->answered; i < wire->len; i++)
+        if (wire->entries[i].kind != DSQL_WIRE_SYNC)
+            return wire->entries[i].name;
+    return wire->len ? wire->entries[wire->len - 1].name : "BEGIN";
+}
+
+/* Whether what is on its way may commit: COMMIT, or a write that is a transaction by itself. (W4)
+ */
+static bool commit_in_flight(const struct dsql_wire *wire)
+{
+    for (size_t i = 0; i < wire->len; i++) {
+        const struct dsql_wire_entry *e = &wire->entries[i];
+        if (e->kind == DSQL_WIRE_COMMIT && !e->answered)
+            return true;
+        /* A statement by itself commits with its Sync, not with its answer. */
+        if (wire->single && e->kind == DSQL_WIRE_STATEMENT && !(e->flags & DSQL_STMT_READ) &&
+            wire->answered < wire->len)
+            return true;
+    }
+    return false;
+}
+
+enum dsql_rc dsql_wire_fail_unanswered(struct dsql_wire *wire, enum dsql_rc rc, const char *why)
+{
+    wire->dead = true;
+    if (wire->committed)
+        return DSQL_OK; /* what came after the answer to COMMIT does not matter */
+    enum dsql_rc final = rc;
+    if (commit_in_flight(wire))
+        final = DSQL_COMMIT_UNKNOWN;
+    bool first = wire->failed.rc == DSQL_OK;
+    dsql_wire_fail(wire, final, dsql_wire_current(wire), why);
+    if (first && final == DSQL_COMMIT_UNKNOWN)
+        dsql_err_hint(&wire->failed, "look whether the change is there before running it again");
+    return wire->failed.rc;
+}
+
+enum dsql_rc dsql_wire_fail_broken(struct dsql_wire *wire)
+{
+    struct dsql_shown why = dsql_shown_str(PQerrorMessage(wire->pg));
+    return dsql_wire_fail_unanswered(wire, dsql_classify(DSQL_PHASE_STATEMENT, NULL, NULL, NULL).rc,
+                                     why.text[0] ? why.text : "the connection was lost");
+}
+
+const char *dsql_wire_limit_text(enum dsql_rc rc)
+{
+    return rc == DSQL_CANCELLED ? "cancelled by the caller"
+           : rc == DSQL_TIMEOUT ? "the deadline passed"
+                                : "waiting for the answer failed";
+}
+
+enum dsql_rc dsql_wire_fail_limit(struct dsql_wire *wire, enum dsql_rc rc)
+{
+    return dsql_wire_fail_unanswered(wire, rc, dsql_wire_limit_text(rc));
+}
+
+void dsql_wire_copy(char *out, size_t cap, const char *text)
+{
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, out, cap);
+    dsql_strbuf_add_str(&sb, text ? text : "");
+}
+
+void dsql_wire_fail_condition(struct dsql_wire *wire, const struct dsql_wire_entry *entry,
+                              int64_t rows)
+{
+    if (wire->failed.rc != DSQL_OK)
+        return;
+    const struct dsql_fence_note *fence = entry->fence;
+    dsql_err_set(&wire->failed, DSQL_CONDITION_FAILED,
+                 "%s: %s is not at the expected %s any more (%lld rows)", entry->name,
+                 fence->entity, fence->token, (long long)rows);
+    dsql_err_hint(&wire->failed, "another owner changed it; do not retry with the same token");
+}
+
+void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entry *entry,
+                             const PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+    if (wire->failed.rc != DSQL_OK || wire->committed)
+        return;
+    if (entry->fence && entry->flags & DSQL_STMT_RAISES && strcmp(sqlstate, "22012") == 0) {
+        dsql_wire_fail_condition(wire, entry, 0);
+        memcpy(wire->failed.sqlstate, "22012", sizeof("22012"));
+        return;
+    }
+    bool commits =
+        entry->kind == DSQL_WIRE_COMMIT ||
+        (wire->single && entry->kind == DSQL_WIRE_STATEMENT && !(entry->flags & DSQL_STMT_READ));
+    enum dsql_phase phase = commits ? DSQL_PHASE_COMMIT : DSQL_PHASE_STATEMENT;
+    struct dsql_verdict verdict = dsql_classify(phase, sqlstate, message, hint);
+    /* A session that ends says so to whatever it is doing; who relays its words may not keep their
+     * order. So with COMMIT on its way nothing is certain. */
+    if (verdict.rc == DSQL_LOST && commit_in_flight(wire))
+        verdict.rc = DSQL_COMMIT_UNKNOWN;
+    wire->stale_plan |= verdict.stale_plan;
+    dsql_wire_fail(wire, verdict.rc, entry->name, dsql_shown_str(message ? message : "").text);
+    dsql_wire_copy(wire->failed.sqlstate, sizeof(wire->failed.sqlstate), sqlstate);
+    if (hint)
+        dsql_err_hint(&wire->failed, "%s", dsql_shown_str(hint).text);
+}

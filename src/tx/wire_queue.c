@@ -1,0 +1,160 @@
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shown.h"
+#include "tx/params.h"
+#include "tx/wire_internal.h"
+
+static struct dsql_wire_entry *add_entry(struct dsql_wire *wire, enum dsql_wire_kind kind,
+                                         const char *name)
+{
+    if (wire->len == wire->cap) {
+        size_t cap = wire->cap ? 2 * wire->cap : 16;
+        struct dsql_wire_entry *entries = reallocarray(wire->entries, cap, sizeof(*wire->entries));
+        if (!entries)
+            return NULL;
+        wire->entries = entries;
+        wire->cap = cap;
+    }
+    struct dsql_wire_entry *entry = &wire->entries[wire->len];
+    *entry = (struct dsql_wire_entry){.kind = kind};
+    dsql_wire_copy(entry->name, sizeof(entry->name), name);
+    return entry;
+}
+
+/* libpq took the entry; from now on an answer to it is expected. A refusal for want of memory, or
+ * because the connection broke, ends the connection: part of a message may be in its buffer. */
+static enum dsql_rc queued(struct dsql_wire *wire, struct dsql_wire_entry *entry, int sent)
+{
+    if (sent) {
+        wire->len++;
+        return DSQL_OK;
+    }
+    free(entry->fence);
+    entry->fence = NULL;
+    if (PQstatus(wire->pg) == CONNECTION_BAD)
+        return dsql_wire_fail_broken(wire);
+    wire->dead = true;
+    return dsql_wire_fail(wire, DSQL_NO_MEMORY, entry->name,
+                          dsql_shown_str(PQerrorMessage(wire->pg)).text);
+}
+
+static enum dsql_rc no_memory(struct dsql_wire *wire, const char *name)
+{
+    return dsql_wire_fail(wire, DSQL_NO_MEMORY, name, "no memory to send it");
+}
+
+/* A command without parameters. */
+enum dsql_rc dsql_wire_queue_command(struct dsql_wire *wire, enum dsql_wire_kind kind,
+                                     const char *sql)
+{
+    struct dsql_wire_entry *entry = add_entry(wire, kind, sql);
+    if (!entry)
+        return no_memory(wire, sql);
+    return queued(wire, entry, PQsendQueryParams(wire->pg, sql, 0, NULL, NULL, NULL, NULL, 0));
+}
+
+enum dsql_rc dsql_wire_queue_sync(struct dsql_wire *wire)
+{
+    struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_SYNC, "Sync");
+    if (!entry) {
+        wire->dead = true; /* what was sent can't be brought to an end */
+        return no_memory(wire, "Sync");
+    }
+    return queued(wire, entry, PQpipelineSync(wire->pg));
+}
+
+/* Queues the Parse of a statement if the connection does not know it; *name is its name there. */
+static enum dsql_rc queue_prepare(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                  const struct dsql_params *params,
+                                  char name[DSQL_PREPARED_NAME_MAX + 1])
+{
+    struct dsql_prepared *list = dsql_prepared_of(wire->pg);
+    if (!list)
+        return no_memory(wire, stmt->name);
+    struct dsql_prepared_key key;
+    enum dsql_rc rc = dsql_prepared_find(list, stmt, &key, name);
+    if (rc == DSQL_INVALID)
+        return dsql_wire_fail(wire, DSQL_INVALID, stmt->name, "two statements have this name");
+    if (rc == DSQL_OK)
+        return DSQL_OK;
+    struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_PREPARE, stmt->name);
+    if (!entry || dsql_prepared_add(list, key) != DSQL_OK)
+        return no_memory(wire, stmt->name);
+    entry->prepared = key;
+    rc =
+        queued(wire, entry, PQsendPrepare(wire->pg, name, stmt->sql, params->count, params->types));
+    if (rc != DSQL_OK)
+        dsql_prepared_drop(list, key);
+    return rc;
+}
+
+static enum dsql_rc queue_statement(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                    const struct dsql_params *params,
+                                    const struct dsql_fence *fence, bool wanted)
+{
+    char name[DSQL_PREPARED_NAME_MAX + 1];
+    bool prepare = stmt->flags & DSQL_STMT_PREPARE;
+    if (prepare) {
+        enum dsql_rc rc = queue_prepare(wire, stmt, params, name);
+        if (rc != DSQL_OK)
+            return rc;
+    }
+    struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_STATEMENT, stmt->name);
+    if (!entry)
+        return no_memory(wire, stmt->name);
+    entry->flags = stmt->flags;
+    entry->wanted = wanted;
+    if (fence) {
+        entry->fence = malloc(sizeof(*entry->fence));
+        if (!entry->fence)
+            return no_memory(wire, stmt->name);
+        entry->fence->rows = fence->rows;
+        dsql_wire_copy(entry->fence->entity, sizeof(entry->fence->entity), fence->entity);
+        dsql_wire_copy(entry->fence->token, sizeof(entry->fence->token), fence->token);
+    }
+    int format = !(stmt->flags & DSQL_STMT_TEXT);
+    int sent = prepare ? PQsendQueryPrepared(wire->pg, name, params->count, params->values,
+                                             params->lens, params->formats, format)
+                       : PQsendQueryParams(wire->pg, stmt->sql, params->count, params->types,
+                                           params->values, params->lens, params->formats, format);
+    return queued(wire, entry, sent);
+}
+
+static bool has_statement(const struct dsql_wire *wire)
+{
+    for (size_t i = 0; i < wire->len; i++)
+        if (wire->entries[i].kind == DSQL_WIRE_STATEMENT)
+            return true;
+    return false;
+}
+
+enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                            const struct dsql_param *params, size_t count,
+                            const struct dsql_fence *fence, bool wanted, size_t *at)
+{
+    if (wire->failed.rc != DSQL_OK)
+        return wire->failed.rc;
+    if (!stmt->name || !stmt->sql || !*stmt->name || strlen(stmt->name) > DSQL_STMT_NAME_MAX)
+        return dsql_wire_fail(wire, DSQL_INVALID, "statement",
+                              "it needs a text, and a name of 1 to 50 bytes");
+    if (wire->single && has_statement(wire))
+        return dsql_wire_fail(wire, DSQL_INVALID, stmt->name,
+                              "a second statement in a single-statement run");
+
+    struct dsql_err why;
+    struct dsql_params encoded;
+    enum dsql_rc rc = dsql_params_init(&encoded, stmt->types, params, count, &why);
+    if (rc != DSQL_OK)
+        return dsql_wire_fail(wire, rc, stmt->name, why.message);
+    if (wire->len == 0 && !wire->single)
+        rc = dsql_wire_queue_command(wire, DSQL_WIRE_BEGIN,
+                                     wire->read_only ? "BEGIN READ ONLY" : "BEGIN");
+    if (rc == DSQL_OK)
+        rc = queue_statement(wire, stmt, &encoded, fence, wanted);
+    dsql_params_fini(&encoded);
+    if (rc == DSQL_OK)
+        *at = wire->len - 1;
+    return rc;
+}
