@@ -332,7 +332,7 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
         return;
     }
     process->life = DSQL_SIM_RUNS;
-    dsql_refill_init(&process->refill, now);
+    dsql_refill_init(&process->refill, NULL, now);
     process->handshake_ns = 0;
     process->in_use = 0;
     process->started = process->last_full = world->kernel.now;
