@@ -9,6 +9,7 @@
 #include "dsql/pool.h"
 #include "dsql/retry.h"
 #include "dsql/stmt.h"
+#include "dsql/temporal.h"
 #include "dsql/tx.h"
 #include "dsql/version.h"
 

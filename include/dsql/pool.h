@@ -67,8 +67,9 @@ struct dsql_pool_options {
     int64_t token_duration_ns;
 
     enum dsql_pool_mode mode;
+    /* Of the next three and warmup_target, what is more than max_open means max_open. */
     int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
-    int64_t target_ready;  /* connections to keep; at most max_open */
+    int64_t target_ready;  /* connections to keep */
     int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
     int64_t base_lifetime_ns, lifetime_jitter_ns; /* base +/- jitter/2 */
     int64_t guard_window_ns;                      /* before its end it is not handed out any more */
@@ -231,7 +232,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_drain(struct dsql_pool *pool, int6
 /*
  * The counterpart of dsql_pool_open(). The last one drains the pool and frees it; connections still
  * in use after options.drain_timeout_ns have their sockets shut down, and their callers must still
- * return them. NULL is fine.
+ * return them. No other call but returns and discards may be under way on the last handle. NULL is
+ * fine.
  */
 DSQL_API void dsql_pool_close(struct dsql_pool *pool);
 

@@ -56,6 +56,9 @@ struct dsql_retry_policy {
      * available, before COMMIT was sent. */
     int reconnects;
     struct dsql_retry_budget *budget; /* the process's; NULL for no limit */
+    /* 100. Conflicts a minute, of all operations of the process, above which the log warns; 0 for
+     * never. */
+    int64_t conflict_alert;
 };
 
 /* The values above. */

@@ -5,7 +5,8 @@
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. The
  * order of an open is slot, permit, token, connect; a permit that was taken is used at once.
  *
- * Nothing here blocks for longer than a short mutex. An implementation with a thread of its own
+ * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
+ * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of its own
  * calls wake(arg), from any thread and holding no lock that the calls below take, whenever an
  * answer would be a better one than before: more slots, fewer slots, a permit sooner.
  *

@@ -1,16 +1,22 @@
 #include "tx/observe.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "metrics/metrics.h"
 
 #define SERIES(observer, name, ...)                                                                \
     DSQL_SERIES(name, .operation = (observer)->operation, __VA_ARGS__)
 
 void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
-                        const char *operation, struct dsql_mono now)
+                        const char *operation, int64_t conflict_alert, struct dsql_mono now)
 {
-    *observer = (struct dsql_observer){.metrics = metrics, .began = now};
+    *observer =
+        (struct dsql_observer){.metrics = metrics, .began = now, .conflict_alert = conflict_alert};
+    struct dsql_strbuf name;
+    dsql_strbuf_init(&name, observer->name, sizeof(observer->name));
+    dsql_strbuf_add_str(&name, operation ? operation : "");
     if (!metrics)
         return;
     observer->operation = dsql_metrics_operation(metrics, operation ? operation : "");
@@ -56,10 +62,27 @@ static enum dsql_label_value feature(const char *message)
     return DSQL_FEATURE_OTHER;
 }
 
+/* Counts the conflicts of the running minute, for all operations together. Two threads that open a
+ * minute at once lose a few counts between them: it is a threshold, not a bill. */
+static void watch_conflicts(const struct dsql_observer *observer)
+{
+    static _Atomic int64_t minute, count;
+    int64_t this_minute = dsql_clock_mono_coarse(&dsql_clock_system).ns / DSQL_M + 1;
+    if (atomic_exchange(&minute, this_minute) != this_minute)
+        atomic_store(&count, 0);
+    int64_t seen = atomic_fetch_add(&count, 1) + 1;
+    if (observer->conflict_alert > 0 && seen == observer->conflict_alert + 1)
+        dsql_log(dsql_log_default(), DSQL_EVENT_TX_CONFLICTS,
+                 DSQL_F("operation", (const char *)observer->name),
+                 DSQL_F("threshold", observer->conflict_alert));
+}
+
 void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,
                       const struct dsql_err *err)
 {
     struct dsql_metrics *m = observer->metrics;
+    if (dsql_rc_class(rc) == DSQL_CLASS_RETRY)
+        watch_conflicts(observer);
     if (!m || rc == DSQL_OK)
         return;
     dsql_counter_add(m, SERIES(observer, errors, .value = (int)error_type(rc)), 1);
@@ -105,6 +128,9 @@ void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settle
         [DSQL_SETTLED_NOT_APPLIED] = DSQL_SETTLED_AS_NOT_APPLIED,
         [DSQL_SETTLED_NOT] = DSQL_SETTLED_AS_UNSETTLED,
     };
+    dsql_log(dsql_log_default(), DSQL_EVENT_TX_UNKNOWN,
+             DSQL_F("operation", (const char *)observer->name),
+             DSQL_F("outcome", dsql_label_value(DSQL_LABEL_SETTLED_AS, (size_t)values[settled])));
     if (observer->metrics)
         dsql_counter_add(observer->metrics,
                          SERIES(observer, commit_unknown, .value = (int)values[settled]), 1);

@@ -10,12 +10,14 @@ struct dsql_metrics;
 
 struct dsql_observer {
     struct dsql_metrics *metrics; /* NULL: nothing is recorded */
+    char name[64];                /* of the operation, for the log */
     unsigned operation;
     struct dsql_mono began;
+    int64_t conflict_alert;
 };
 
 void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
-                        const char *operation, struct dsql_mono now);
+                        const char *operation, int64_t conflict_alert, struct dsql_mono now);
 
 /* A try ended; err says how if rc is not DSQL_OK. */
 void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,

@@ -67,6 +67,7 @@ void dsql_retry_policy_default(struct dsql_retry_policy *policy)
         .max_delay_ns = 5 * DSQL_S,
         .jitter = 0.25,
         .budget = dsql_retry_budget_process(),
+        .conflict_alert = 100,
     };
 }
 
@@ -82,6 +83,7 @@ enum dsql_rc dsql_retry_policy_env(struct dsql_retry_policy *policy, struct dsql
         policy->base_delay_ns = config->retry_base_delay_ns;
         policy->max_delay_ns = config->retry_max_delay_ns;
         policy->jitter = config->retry_jitter;
+        policy->conflict_alert = config->conflict_alert;
     } else {
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "no memory to read the settings");
     }

@@ -9,7 +9,9 @@
 static struct dsql_wire_entry *add_entry(struct dsql_wire *wire, enum dsql_wire_kind kind,
                                          const char *name)
 {
-    if (wire->len == wire->cap) {
+    /* A COMMIT takes effect without its Sync, so there must be room for that one behind it. */
+    size_t needed = wire->len + (kind == DSQL_WIRE_COMMIT ? 2 : 1);
+    if (needed > wire->cap) {
         size_t cap = wire->cap ? 2 * wire->cap : 16;
         struct dsql_wire_entry *entries = reallocarray(wire->entries, cap, sizeof(*wire->entries));
         if (!entries)
@@ -27,17 +29,17 @@ static struct dsql_wire_entry *add_entry(struct dsql_wire *wire, enum dsql_wire_
  * because the connection broke, ends the connection: part of a message may be in its buffer. */
 static enum dsql_rc queued(struct dsql_wire *wire, struct dsql_wire_entry *entry, int sent)
 {
-    if (sent) {
+    /* The bytes of a COMMIT that libpq refused may be on their way all the same. */
+    if (sent || entry->kind == DSQL_WIRE_COMMIT)
         wire->len++;
+    if (sent)
         return DSQL_OK;
-    }
     free(entry->fence);
     entry->fence = NULL;
     if (PQstatus(wire->pg) == CONNECTION_BAD)
         return dsql_wire_fail_broken(wire);
-    wire->dead = true;
-    return dsql_wire_fail(wire, DSQL_NO_MEMORY, entry->name,
-                          dsql_shown_str(PQerrorMessage(wire->pg)).text);
+    return dsql_wire_fail_unanswered(wire, DSQL_NO_MEMORY,
+                                     dsql_shown_str(PQerrorMessage(wire->pg)).text);
 }
 
 static enum dsql_rc no_memory(struct dsql_wire *wire, const char *name)

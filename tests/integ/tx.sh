@@ -8,3 +8,4 @@ chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 chmod 777 "$TMPDIR"
 
 expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/tx_wire"
+expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/tx_fault"

@@ -153,6 +153,7 @@ TEST(the_public_policy_has_the_documented_values)
     assert_int_equal(policy.max_delay_ns, 5 * DSQL_S);
     assert_true(policy.jitter == 0.25);
     assert_int_equal(policy.reconnects, 0);
+    assert_int_equal(policy.conflict_alert, 100);
     assert_ptr_equal(policy.budget, dsql_retry_budget_process());
     struct dsql_retry retry;
     dsql_retry_init(&retry, &policy);
@@ -183,6 +184,7 @@ TEST(the_environment_changes_the_policy)
     assert_int_equal(setenv("DSQL_RETRY_BASE_DELAY", "20ms", 1), 0);
     assert_int_equal(setenv("DSQL_RETRY_MAX_DELAY", "1s", 1), 0);
     assert_int_equal(setenv("DSQL_RETRY_JITTER_FACTOR", "0.5", 1), 0);
+    assert_int_equal(setenv("DSQL_ALERT_THRESHOLD_CONFLICTS_PER_MINUTE", "7", 1), 0);
     struct dsql_retry_policy policy;
     struct dsql_err err;
     assert_int_equal(dsql_retry_policy_env(&policy, &err), DSQL_OK);
@@ -190,6 +192,7 @@ TEST(the_environment_changes_the_policy)
     assert_int_equal(policy.base_delay_ns, 20 * DSQL_MS);
     assert_int_equal(policy.max_delay_ns, DSQL_S);
     assert_true(policy.jitter == 0.5);
+    assert_int_equal(policy.conflict_alert, 7);
 }
 
 int main(void)

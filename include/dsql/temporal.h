@@ -1,0 +1,227 @@
+/*
+ * The store of a Temporal server on Aurora DSQL: every method of Temporal's SQL persistence
+ * (without visibility), on the pool or inside a transaction. The catalogue is in
+ * dsql/temporal_ops.def.
+ *
+ *     struct dsql_SelectFromShards in = {.shard_id = 12};
+ *     struct dsql_SelectFromShards_row row;
+ *     struct dsql_result result = {0};
+ *     if (dsql_call_SelectFromShards(store, NULL, &in, &result, &err) == DSQL_OK)
+ *         while (dsql_next_SelectFromShards(&result, &row))
+ *             ...;
+ *     dsql_result_fini(&result);
+ *
+ * Results tell apart: DSQL_DUPLICATE (the key exists), DSQL_NOT_FOUND (no row),
+ * DSQL_CONDITION_FAILED (a token did not hold), DSQL_CONFLICT and DSQL_SCHEMA_CHANGED (run the
+ * transaction again), DSQL_COMMIT_UNKNOWN, DSQL_LOST.
+ *
+ * Names after dsql_, dsql_call_ and dsql_next_ are Temporal's own, so that nobody has to look one
+ * up.
+ */
+#ifndef DSQL_TEMPORAL_H
+#define DSQL_TEMPORAL_H
+
+#include "dsql/tx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dsql_store;
+struct dsql_store_tx;
+
+/* How ReadLockShards holds a shard. Never mixed within a store. */
+enum dsql_shard_lock {
+    DSQL_SHARD_LOCK_PROBE,      /* FOR KEY SHARE if the cluster takes it and the index that makes it
+                                 * a fence is there; otherwise FOR UPDATE */
+    DSQL_SHARD_LOCK_KEY_SHARE,  /* writers of one shard do not conflict with each other */
+    DSQL_SHARD_LOCK_FOR_UPDATE, /* the later committer of two fails */
+};
+
+struct dsql_store_options {
+    enum dsql_shard_lock shard_lock;
+    /* Inside a transaction, statements whose answer nobody needs ride with the next one or with
+     * COMMIT. Their errors come to light there, and name the statement. */
+    bool pipelined;
+    int node; /* 0 to 1023, of the ids of buffered events; -1 for a random one */
+    /* Of calls on the pool, and of transactions that bring none of their own. */
+    struct dsql_tx_policy policy;
+};
+
+DSQL_API void dsql_store_options_default(struct dsql_store_options *options);
+
+/* Asks the cluster once which lock it knows. The pool must outlive the store. options may be NULL.
+ * The store is safe from any thread. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_open(struct dsql_pool *pool,
+                                                    const struct dsql_store_options *options,
+                                                    struct dsql_store **store,
+                                                    struct dsql_err *err);
+/* NULL is fine. */
+DSQL_API void dsql_store_close(struct dsql_store *store);
+
+/* The lock in use: KEY_SHARE or FOR_UPDATE; PROBE as long as there are no tables to ask about. */
+DSQL_API enum dsql_shard_lock dsql_store_shard_lock(const struct dsql_store *store);
+
+/* -- Transactions of the store: dsql/tx.h's, which also remember the tokens that locks have read
+ * and put them into the predicates of the writes that follow. */
+
+typedef enum dsql_rc dsql_store_fn(struct dsql_store_tx *tx, void *arg, struct dsql_err *err);
+
+/* As dsql_tx_run(). */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_run(struct dsql_store *store, const char *operation,
+                                                   dsql_store_fn *body, void *arg,
+                                                   const struct dsql_tx_policy *policy,
+                                                   struct dsql_err *err);
+
+/* As dsql_tx_begin() and its kin. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_begin(struct dsql_store *store,
+                                                     const char *operation,
+                                                     const struct dsql_tx_policy *policy,
+                                                     struct dsql_store_tx **tx,
+                                                     struct dsql_err *err);
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_commit(struct dsql_store_tx *tx,
+                                                      struct dsql_err *err);
+DSQL_API void dsql_store_rollback(struct dsql_store_tx *tx);
+
+/* The transaction underneath, for statements of the caller's own. */
+DSQL_API struct dsql_tx *dsql_store_tx_of(struct dsql_store_tx *tx);
+
+/* -- Calls. */
+
+enum dsql_op {
+#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                 DSQL_OP_##name,
+#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...) DSQL_OP_##name,
+#include "dsql/temporal_ops.def"
+    DSQL_OP_COUNT
+};
+
+/* "SelectFromShards"; "?" for a number that is no operation. Static storage. */
+DSQL_API const char *dsql_op_name(enum dsql_op op);
+/* DSQL_OP_COUNT if there is none of that name. */
+DSQL_API enum dsql_op dsql_op_find(const char *name);
+DSQL_API size_t dsql_op_fields(enum dsql_op op);
+DSQL_API size_t dsql_op_columns(enum dsql_op op);
+
+/*
+ * What a call brings back. Zero it before its first use; one may serve many calls; fini frees it.
+ *
+ * data is one piece of memory: row after row, column after column, each an int32_t length in the
+ * machine's order (-1 for NULL) and so many bytes. I4, I8 and BOOL are an int64_t of 8 bytes, TIME
+ * one of microseconds since 1970; the others are the bytes themselves, UUID 16 of them.
+ */
+struct dsql_result {
+    int64_t affected; /* rows changed, also beside DSQL_CONDITION_FAILED; -1: not known yet, since
+                       * the statement waits for company */
+    size_t rows, columns;
+    unsigned char *data;
+    size_t len;
+    size_t cap, at, row; /* room; where dsql_next_* has got to */
+};
+DSQL_API void dsql_result_fini(struct dsql_result *result);
+
+/*
+ * One method. params holds count x dsql_op_fields(op) values; count is 1, or any number for the
+ * methods that take many rows (none is a call that does nothing). Whatever the kind of a value: a
+ * number is taken from i64, everything else from ptr and len; NULL is NULL. A pointer of NULL with
+ * a length of 0 is the empty value, or NULL where the field may be.
+ *
+ * tx is NULL for a transaction of its own, with the policy (NULL: the store's) for its limits and
+ * retries; inside a transaction the policy must be NULL. Nothing of the caller's is changed or
+ * kept. result may be NULL.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc
+dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx, enum dsql_op op,
+                const struct dsql_param *params, size_t count, const struct dsql_tx_policy *policy,
+                struct dsql_result *result, struct dsql_err *err);
+
+/* -- The same with types. */
+
+/* Bytes of somebody else's. */
+struct dsql_slice {
+    const void *ptr; /* NULL is NULL where that is allowed, and empty elsewhere */
+    size_t len;
+};
+struct dsql_id {
+    unsigned char bytes[16];
+};
+
+static inline struct dsql_slice dsql_slice(const void *ptr, size_t len)
+{
+    struct dsql_slice s = {ptr, len};
+    return s;
+}
+static inline struct dsql_slice dsql_slice_str(const char *text)
+{
+    return dsql_slice(text, text ? strlen(text) : 0);
+}
+
+#define DSQL_NULL_I64 INT64_MIN /* NULL in fields of I8N and TIMEN */
+
+#define DSQL_TYPE_I4     int32_t
+#define DSQL_TYPE_I8     int64_t
+#define DSQL_TYPE_I8N    int64_t
+#define DSQL_TYPE_BOOL   bool
+#define DSQL_TYPE_TIME   int64_t
+#define DSQL_TYPE_TIMEN  int64_t
+#define DSQL_TYPE_TEXT   struct dsql_slice
+#define DSQL_TYPE_TEXTN  struct dsql_slice
+#define DSQL_TYPE_BYTES  struct dsql_slice
+#define DSQL_TYPE_BYTESN struct dsql_slice
+#define DSQL_TYPE_KEY    struct dsql_slice
+#define DSQL_TYPE_KEYN   struct dsql_slice
+#define DSQL_TYPE_UUID   struct dsql_id
+#define DSQL_TYPE_UUIDN  struct dsql_slice /* 16 bytes, or NULL */
+
+#define DSQL_F(type, name) DSQL_TYPE_##type name;
+#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                                         \
+    struct dsql_##name {                                                                           \
+        fields                                                                                     \
+    };
+#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...)                         \
+    struct dsql_##name {                                                                           \
+        fields                                                                                     \
+    };                                                                                             \
+    struct dsql_##name##_row {                                                                     \
+        columns                                                                                    \
+    };
+#include "dsql/temporal_ops.def"
+
+/* What the wrappers below call. inputs is an array of the operation's struct. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_call_typed(struct dsql_store *store,
+                                                          struct dsql_store_tx *tx, enum dsql_op op,
+                                                          const void *inputs, size_t count,
+                                                          struct dsql_result *result,
+                                                          struct dsql_err *err);
+/* The next row of the result of that operation, false at the end. Pointers in it live as long as
+ * the result. */
+DSQL_API bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void *row);
+
+/*
+ * dsql_call_NAME(store, tx or NULL, inputs, count, result or NULL, err) for what changes rows,
+ * dsql_call_NAME(store, tx or NULL, input, result, err) for what returns them, and
+ * dsql_next_NAME(result, row).
+ */
+#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                                         \
+    static inline DSQL_MUST_USE enum dsql_rc dsql_call_##name(                                     \
+        struct dsql_store *store, struct dsql_store_tx *tx, const struct dsql_##name *inputs,      \
+        size_t count, struct dsql_result *result, struct dsql_err *err)                            \
+    {                                                                                              \
+        return dsql_store_call_typed(store, tx, DSQL_OP_##name, inputs, count, result, err);       \
+    }
+#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...)                         \
+    static inline DSQL_MUST_USE enum dsql_rc dsql_call_##name(                                     \
+        struct dsql_store *store, struct dsql_store_tx *tx, const struct dsql_##name *input,       \
+        struct dsql_result *result, struct dsql_err *err)                                          \
+    {                                                                                              \
+        return dsql_store_call_typed(store, tx, DSQL_OP_##name, input, 1, result, err);            \
+    }                                                                                              \
+    static inline bool dsql_next_##name(struct dsql_result *result, struct dsql_##name##_row *row) \
+    {                                                                                              \
+        return dsql_result_next(result, DSQL_OP_##name, row);                                      \
+    }
+#include "dsql/temporal_ops.def"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

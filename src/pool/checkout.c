@@ -1,0 +1,353 @@
+/*
+ * The hot path. A checkout that finds a connection: one compare-and-swap on the ready set. A
+ * return: one atomic or, and a look at `attention`. No lock, no system call, no allocation, and no
+ * clock while the connection has more than NEAR_NS to go, which the opener publishes.
+ *
+ * Every SAMPLE-th checkout of a thread is timed and stands for SAMPLE of them in the histogram;
+ * those that wait are all timed.
+ */
+#include "pool/pool.h"
+#include "pool/visitors.h"
+
+enum { SAMPLE = 64 };
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static uint32_t attention_of(struct dsql_pool *pool)
+{
+    return atomic_load_explicit(&pool->attention, memory_order_seq_cst);
+}
+
+static bool is_far_from_its_end(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    return atomic_load_explicit(&conn->usable_until, memory_order_relaxed) >
+           atomic_load_explicit(&pool->near_ns, memory_order_relaxed);
+}
+
+/* Looks at the clock; true if it may be handed out, else *why not. */
+static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
+                            enum dsql_discard *why)
+{
+    int64_t until_ns = atomic_load_explicit(&conn->usable_until, memory_order_relaxed);
+    int64_t now_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+    if (until_ns == DSQL_CONN_HUNG_UP)
+        *why = DSQL_CLOSE_SERVER_CLOSED;
+    else if (now_ns >= conn->dies_at)
+        *why = expired;
+    else if (now_ns >= until_ns)
+        *why = DSQL_CLOSE_INSUFFICIENT_LIFETIME;
+    else
+        return true;
+    return false;
+}
+
+static inline struct dsql_conn *take(struct dsql_pool *pool, uint32_t *hint)
+{
+    uint32_t slot;
+    while ((slot = dsql_ready_set_take(&pool->reservoir.ready, hint)) != DSQL_READY_NONE) {
+        struct dsql_conn *conn = &pool->conns[slot];
+        enum dsql_discard why;
+        if (likely(is_far_from_its_end(pool, conn)) ||
+            may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why))
+            return conn;
+        dsql_checkout_discard(pool, conn, why);
+    }
+    return NULL;
+}
+
+struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
+{
+    return take(pool, hint);
+}
+
+static inline void hold(struct dsql_conn *conn)
+{
+    conn->out = true;
+    atomic_store_explicit(&conn->uses, atomic_load_explicit(&conn->uses, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static enum dsql_rc refuse(struct dsql_pool *pool, struct dsql_err *err)
+{
+    if (pool->fork_generation != dsql_fork_generation) {
+        (void)dsql_err_set(err, DSQL_CLOSED, "this pool belongs to the parent process");
+        dsql_err_hint(err, "open a pool of its own in the child, after fork()");
+        return DSQL_CLOSED;
+    }
+    return dsql_err_set(err, DSQL_CLOSED, "the pool is closing");
+}
+
+static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, struct dsql_err *err)
+{
+    atomic_fetch_add_explicit(&pool->empties, 1, memory_order_relaxed);
+    if (pool->metrics)
+        dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_empty), 1);
+    if (!err)
+        return DSQL_EMPTY;
+    pthread_mutex_lock(&pool->state_lock);
+    const struct dsql_reservoir *r = &pool->reservoir;
+    (void)dsql_err_set(err, DSQL_EMPTY,
+                       "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
+                       "%u being opened",
+                       pool->host, (long long)(waited_ns / DSQL_MS),
+                       (long long)pool->options.max_open, r->open, r->opening);
+    /* Only what still stands in the way is worth repeating. */
+    if (pool->refill.rounds > 0 && pool->error_count > 0) {
+        const struct dsql_pool_error *last = &pool->errors[0];
+        (void)dsql_err_set(err, DSQL_EMPTY, "%.200s; the last attempt: %.250s", err->message,
+                           last->message);
+        memcpy(err->sqlstate, last->sqlstate, sizeof(err->sqlstate));
+        dsql_err_hint(err, "%s", last->hint);
+    } else {
+        dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
+                           "longer");
+    }
+    pthread_mutex_unlock(&pool->state_lock);
+    return DSQL_EMPTY;
+}
+
+static void record_latency(struct dsql_pool *pool, struct dsql_mono began, uint64_t weight)
+{
+    if (!pool->metrics)
+        return;
+    int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+    dsql_histogram_record_n(pool->metrics, DSQL_METRIC_reservoir_checkout_latency,
+                            (uint64_t)took_ns, weight);
+}
+
+static enum dsql_rc wait_in_line(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
+                                 struct dsql_mono began)
+{
+    struct dsql_pool *pool = ticket->pool;
+    atomic_fetch_add_explicit(&pool->waits, 1, memory_order_relaxed);
+    enum dsql_rc rc = dsql_waiters_wait(pool, &ticket->waiter, wait_ns, &ticket->cancelled);
+    if (pool->metrics) {
+        int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+        dsql_counter_add(pool->metrics, DSQL_SERIES(pool_wait), 1);
+        dsql_histogram_record(pool->metrics, DSQL_SERIES(pool_wait_duration), (uint64_t)took_ns);
+    }
+    return rc;
+}
+
+/* What is not the fast case: timed, empty, somebody waits, draining. */
+static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
+                                    struct dsql_conn **conn, struct dsql_err *err)
+{
+    struct dsql_pool *pool = ticket->pool;
+    struct dsql_visitor *visitor = dsql_visitor_self();
+    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_conn *found = NULL;
+    atomic_fetch_add_explicit(&pool->inside, 1, memory_order_seq_cst);
+    enum dsql_rc rc = DSQL_OK;
+    uint32_t attention = attention_of(pool);
+    if (attention & DSQL_POOL_CLOSED)
+        rc = refuse(pool, err);
+    else if ((attention & ~DSQL_POOL_RECALL) == 0)
+        found = take(pool, &visitor->hint);
+    if (found) {
+        record_latency(pool, began, visitor->count % SAMPLE == 0 ? SAMPLE : 1);
+    } else if (!rc) {
+        wait_ns = wait_ns < 0 ? pool->options.empty_wait_ns : wait_ns;
+        rc = wait_ns > 0 ? wait_in_line(ticket, wait_ns, began) : DSQL_EMPTY;
+        found = ticket->waiter.conn;
+        if (!rc)
+            record_latency(pool, began, 1);
+        else if (rc == DSQL_EMPTY)
+            rc = explain_empty(pool, wait_ns, err);
+        else if (atomic_load_explicit(&ticket->cancelled, memory_order_acquire))
+            rc = dsql_err_set(err, DSQL_CANCELLED, "cancelled while waiting for a connection");
+        else
+            rc = refuse(pool, err);
+    }
+    if (!rc) {
+        hold(found);
+        *conn = found;
+    }
+    atomic_fetch_sub_explicit(&pool->inside, 1, memory_order_release);
+    return rc;
+}
+
+void dsql_checkout_ticket_init(struct dsql_checkout_ticket *ticket, struct dsql_pool *pool)
+{
+    *ticket = (struct dsql_checkout_ticket){.pool = pool};
+}
+
+/* The fast case; NULL if it is not. */
+static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
+{
+    struct dsql_visitor *visitor = dsql_visitor_self();
+    if (unlikely(++visitor->count % SAMPLE == 0) || unlikely(attention_of(pool) != 0))
+        return NULL;
+    struct dsql_conn *conn = take(pool, &visitor->hint);
+    if (likely(conn != NULL))
+        hold(conn);
+    return conn;
+}
+
+enum dsql_rc dsql_pool_checkout(struct dsql_pool *pool, int64_t wait_ns, struct dsql_conn **conn,
+                                struct dsql_err *err)
+{
+    if (unlikely(pool->fork_generation != dsql_fork_generation))
+        return refuse(pool, err);
+    struct dsql_conn *found = take_fast(pool);
+    if (likely(found != NULL)) {
+        *conn = found;
+        return DSQL_OK;
+    }
+    struct dsql_checkout_ticket ticket;
+    dsql_checkout_ticket_init(&ticket, pool);
+    return checkout_slowly(&ticket, wait_ns, conn, err);
+}
+
+enum dsql_rc dsql_checkout_with(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
+                                struct dsql_conn **conn, struct dsql_err *err)
+{
+    if (ticket->pool->fork_generation != dsql_fork_generation)
+        return refuse(ticket->pool, err);
+    if (atomic_load_explicit(&ticket->cancelled, memory_order_acquire))
+        return dsql_err_set(err, DSQL_CANCELLED, "cancelled before a connection was there");
+    struct dsql_conn *found = take_fast(ticket->pool);
+    if (!found)
+        return checkout_slowly(ticket, wait_ns, conn, err);
+    *conn = found;
+    return DSQL_OK;
+}
+
+void dsql_checkout_cancel(struct dsql_checkout_ticket *ticket)
+{
+    atomic_store_explicit(&ticket->cancelled, true, memory_order_seq_cst);
+    dsql_waiters_send_away(ticket->pool, &ticket->waiter);
+}
+
+PGconn *dsql_conn_pg(const struct dsql_conn *conn)
+{
+    return conn->pg;
+}
+
+/* The opener has ended; whoever brings the last connection back turns off the light. */
+static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    PGconn *pg = conn->pg;
+    conn->pg = NULL;
+    bool last = --pool->orphans == 0;
+    pthread_mutex_unlock(&pool->state_lock);
+    PQfinish(pg);
+    if (last) {
+        dsql_visitor_leave(dsql_visitor_self());
+        dsql_pool_free(pool);
+    }
+}
+
+void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
+{
+    conn->out = false;
+    pthread_mutex_lock(&pool->state_lock);
+    if (pool->stopped) {
+        discard_orphan(pool, conn);
+        return;
+    }
+    dsql_opener_discard(pool, conn, why);
+    pthread_mutex_unlock(&pool->state_lock);
+    dsql_opener_wake(pool);
+}
+
+/* The budget has shrunk: whether this one has to go. */
+static bool is_recalled(struct dsql_pool *pool)
+{
+    pthread_mutex_lock(&pool->state_lock);
+    bool recalled = pool->recall > 0;
+    if (recalled && --pool->recall == 0)
+        atomic_fetch_and_explicit(&pool->attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
+    pthread_mutex_unlock(&pool->state_lock);
+    return recalled;
+}
+
+/* It is in the ready set, and somebody has to be looked after. */
+static void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    if (!(attention_of(pool) & DSQL_POOL_CLOSED))
+        dsql_waiters_match(pool);
+    else if (dsql_ready_set_claim(&pool->reservoir.ready, conn->slot))
+        dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
+}
+
+static void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
+{
+    if (attention & DSQL_POOL_CLOSED) {
+        dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
+    } else if ((attention & DSQL_POOL_RECALL) && is_recalled(pool)) {
+        dsql_checkout_discard(pool, conn, DSQL_CLOSE_RESERVOIR_FULL);
+    } else if (!dsql_waiters_serve(pool, conn)) {
+        dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+        if (attention_of(pool) != 0)
+            look_after(pool, conn);
+    }
+}
+
+/* The caller is a visitor of the pool. */
+static inline void offer(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    enum dsql_discard why;
+    if (unlikely(!is_far_from_its_end(pool, conn)) &&
+        !may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why)) {
+        dsql_checkout_discard(pool, conn, why);
+        return;
+    }
+    conn->out = false;
+    uint32_t attention = attention_of(pool);
+    if (unlikely(attention != 0)) {
+        offer_slowly(pool, conn, attention);
+        return;
+    }
+    dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+    if (unlikely(attention_of(pool) != 0))
+        look_after(pool, conn);
+}
+
+void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    struct dsql_visitor *visitor = dsql_visitor_self();
+    dsql_visitor_enter(visitor, pool);
+    offer(pool, conn);
+    dsql_visitor_leave(visitor);
+}
+
+/* Whether it can serve the next caller as it is; else *why not. */
+static bool is_clean(struct dsql_conn *conn, enum dsql_discard *why)
+{
+    PGTransactionStatusType status = PQtransactionStatus(conn->pg);
+    *why = status == PQTRANS_UNKNOWN ? DSQL_CLOSE_BROKEN : DSQL_CLOSE_DIRTY_RETURN;
+    if (status != PQTRANS_IDLE || PQpipelineStatus(conn->pg) != PQ_PIPELINE_OFF)
+        return false;
+    return !PQisnonblocking(conn->pg) || PQsetnonblocking(conn->pg, 0) == 0;
+}
+
+void dsql_pool_return(struct dsql_conn *conn)
+{
+    if (!conn || conn->pool->fork_generation != dsql_fork_generation)
+        return;
+    struct dsql_pool *pool = conn->pool;
+    struct dsql_visitor *visitor = dsql_visitor_self();
+    enum dsql_discard why;
+    assert(conn->out); /* returned twice? */
+    dsql_visitor_enter(visitor, pool);
+    if (likely(is_clean(conn, &why)))
+        offer(pool, conn);
+    else
+        dsql_checkout_discard(pool, conn, why);
+    dsql_visitor_leave(visitor);
+}
+
+void dsql_pool_discard(struct dsql_conn *conn, enum dsql_discard reason)
+{
+    if (!conn || conn->pool->fork_generation != dsql_fork_generation)
+        return;
+    assert(conn->out);
+    assert((unsigned)reason < DSQL_DISCARDS);
+    struct dsql_pool *pool = conn->pool;
+    struct dsql_visitor *visitor = dsql_visitor_self();
+    dsql_visitor_enter(visitor, pool);
+    dsql_checkout_discard(pool, conn, reason);
+    dsql_visitor_leave(visitor);
+}

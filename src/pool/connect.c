@@ -1,0 +1,136 @@
+/*
+ * One connect: what libpq is told, and what its words mean when it fails. libpq has no result
+ * object for a failed connect, only text; with PQERRORS_VERBOSE the text holds the SQLSTATE:
+ *
+ *     connection to server at "h" (127.0.0.1), port 5432 failed: FATAL:  08006: unable to accept
+ * ... DETAIL:  ... HINT:  Signature expired: ...
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "pool/pool.h"
+
+static void swallow_notice(void *arg, const char *message)
+{
+    (void)arg; /* libpq would print it */
+    (void)message;
+}
+
+void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
+                        const struct dsql_secret *token, const char *address)
+{
+    const struct {
+        const char *keyword, *value;
+    } parameters[] = {
+        {"host", pool->host}, /* for the certificate and SNI */
+        {"hostaddr", address},
+        {"port", pool->port_text},
+        {"user", pool->options.user},
+        {"dbname", pool->options.database},
+        {"password", dsql_secret_reveal(token).ptr},
+        {"sslmode", "verify-full"},
+        {"sslrootcert", pool->ca_path},
+        {"sslsni", "1"},
+        {"gssencmode", "disable"},
+        {"target_session_attrs", "any"},
+        {"client_encoding", "UTF8"},
+        {"fallback_application_name", pool->options.service},
+        {"keepalives_idle", "60"},
+        {"keepalives_interval", "10"},
+        {"keepalives_count", "3"},
+    };
+    const char *keywords[DSQL_COUNT_OF(parameters) + 1] = {NULL};
+    const char *values[DSQL_COUNT_OF(parameters) + 1] = {NULL};
+    for (size_t i = 0; i < DSQL_COUNT_OF(parameters); i++) {
+        keywords[i] = parameters[i].keyword;
+        values[i] = parameters[i].value;
+    }
+    conn->pg = PQconnectStartParams(keywords, values, 0);
+    if (!conn->pg)
+        return;
+    (void)PQsetErrorVerbosity(conn->pg, PQERRORS_VERBOSE);
+    (void)PQsetNoticeProcessor(conn->pg, swallow_notice, NULL);
+}
+
+/* One line of printable text, without blanks at its ends. */
+static void copy_line(char *to, size_t size, const char *from, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len && from[i] != '\n' && n + 1 < size; i++) {
+        unsigned char c = (unsigned char)from[i];
+        if (n > 0 || !isspace(c))
+            to[n++] = c < ' ' || c == 0x7f ? ' ' : (char)c;
+    }
+    while (n > 0 && to[n - 1] == ' ')
+        n--;
+    to[n] = '\0';
+}
+
+static bool is_sqlstate(const char *s)
+{
+    for (int i = 0; i < 5; i++)
+        if (!isdigit((unsigned char)s[i]) && !isupper((unsigned char)s[i]))
+            return false;
+    return s[5] == ':' && s[6] == ' ';
+}
+
+void dsql_connect_parse(const char *text, struct dsql_connect_report *report)
+{
+    const char *end = strchr(text, '\n');
+    const char *line_end = end ? end : text + strlen(text);
+    const char *message = text;
+    /* "SEVERITY:  SQLSTATE: ..."; the severity may be in any language. */
+    for (const char *p = text; (p = strstr(p, ":  ")) != NULL && p < line_end; p += 3) {
+        if (strlen(p + 3) >= 7 && is_sqlstate(p + 3)) {
+            memcpy(report->sqlstate, p + 3, 5);
+            message = p + 3 + 7;
+            break;
+        }
+    }
+    copy_line(report->message, sizeof(report->message), message, (size_t)(line_end - message));
+    const char *hint = strstr(text, "\nHINT:  ");
+    if (hint)
+        copy_line(report->hint, sizeof(report->hint), hint + 8, strlen(hint + 8));
+}
+
+static bool is_untrusted(const char *text)
+{
+    return strstr(text, "certificate verify failed") || strstr(text, "server certificate for") ||
+           strstr(text, "server's certificate") || strstr(text, "root certificate file");
+}
+
+/* libpq says what the system said, in the system's language. */
+static bool is_lack_of_resources(const char *text, int error_number)
+{
+    static const int numbers[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
+    for (size_t i = 0; i < DSQL_COUNT_OF(numbers); i++)
+        if (error_number == numbers[i] || strstr(text, strerror(numbers[i])))
+            return true;
+    return strstr(text, "out of memory") != NULL;
+}
+
+void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
+                          struct dsql_connect_report *report)
+{
+    *report = (struct dsql_connect_report){0};
+    const char *text = pg ? PQerrorMessage(pg) : "out of memory";
+    if (timed_out)
+        copy_line(report->message, sizeof(report->message), "the connect took too long", 256);
+    else if (error_number)
+        copy_line(report->message, sizeof(report->message), strerror(error_number), 256);
+    else
+        dsql_connect_parse(text, report);
+    const struct dsql_connect_failure failure = {
+        .sqlstate = report->sqlstate,
+        .message = report->message,
+        .hint = report->hint,
+        .untrusted = !timed_out && report->sqlstate[0] == '\0' && is_untrusted(text),
+        .no_resources =
+            !timed_out && report->sqlstate[0] == '\0' && is_lack_of_resources(text, error_number),
+    };
+    report->cls = dsql_connect_classify(&failure, &report->rc);
+    if (timed_out)
+        report->rc = DSQL_TIMEOUT;
+}

@@ -1,0 +1,173 @@
+/* What a pool is told: defaults, the environment, and whether it makes sense. */
+#include "pool/options.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "aws/endpoint.h"
+#include "base/shown.h"
+#include "config/config.h"
+#include "core/permits.h"
+#include "core/reservoir.h"
+
+#define CONNECT_TIMEOUT_NS (10 * DSQL_S)
+#define DRAIN_TIMEOUT_NS   (10 * DSQL_S)
+
+static void copy(char *to, size_t size, const char *from)
+{
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, to, size);
+    dsql_strbuf_add_str(&sb, from);
+}
+
+static void from_config(struct dsql_pool_options *o, const struct dsql_config *c)
+{
+    *o = (struct dsql_pool_options){
+        .token_duration_ns = c->token_duration_ns,
+        .mode = c->reservoir_enabled ? DSQL_POOL_RESERVOIR : DSQL_POOL_STANDARD,
+        .max_open = c->max_open,
+        .target_ready = c->reservoir_enabled ? c->target_ready : c->max_open,
+        .low_watermark = c->low_watermark,
+        .base_lifetime_ns = c->reservoir_enabled ? c->base_lifetime_ns : c->max_conn_lifetime_ns,
+        .lifetime_jitter_ns = c->lifetime_jitter_ns,
+        .guard_window_ns = c->guard_window_ns,
+        .initial_fill_timeout_ns = c->initial_fill_timeout_ns,
+        .inflight_limit = c->inflight_limit,
+        .empty_wait_ns = c->empty_wait_ns,
+        .connect_timeout_ns =
+            c->reservoir_enabled ? CONNECT_TIMEOUT_NS : c->warmup_connection_timeout_ns,
+        .drain_timeout_ns = DRAIN_TIMEOUT_NS,
+        .warmup_target = c->warmup_target,
+        .warmup_max_retries = c->warmup_max_retries,
+        .warmup_retry_backoff_ns = c->warmup_retry_backoff_ns,
+        .warmup_max_backoff_ns = c->warmup_max_backoff_ns,
+        .keeper_tick_ns = c->keeper_tick_ns,
+        .keeper_max_per_tick = c->keeper_max_per_tick,
+        .rate = c->rate_limit,
+        .burst = c->burst_limit,
+        .staggered_startup_ns = c->staggered_startup ? c->staggered_startup_max_delay_ns : 0,
+        .cluster_rate = c->limiter_limit,
+        .cluster_burst = c->limiter_limit,
+        .cluster_connections = c->conn_limit,
+    };
+    copy(o->endpoint, sizeof(o->endpoint), c->endpoint);
+    copy(o->hostaddr, sizeof(o->hostaddr), c->hostaddr);
+    copy(o->region, sizeof(o->region), c->region);
+    copy(o->user, sizeof(o->user), c->user);
+    copy(o->database, sizeof(o->database), c->database);
+    copy(o->ca_file, sizeof(o->ca_file), c->ca_file);
+    copy(o->service, sizeof(o->service), c->service_name);
+    if (c->lease_enabled || c->limiter_enabled) {
+        o->budget = DSQL_BUDGET_LEASES;
+        copy(o->budget_table, sizeof(o->budget_table),
+             c->lease_enabled ? c->lease_table : c->limiter_table);
+    }
+}
+
+void dsql_pool_options_default(struct dsql_pool_options *options)
+{
+    struct dsql_config config;
+    dsql_config_defaults(&config);
+    from_config(options, &config);
+}
+
+enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options, struct dsql_err *err)
+{
+    struct dsql_config config;
+    struct dsql_config_report report;
+    dsql_config_load(&config, &report, (const char *const *)environ);
+    dsql_config_log(&report, dsql_log_default());
+    if (dsql_config_has_error(&report)) {
+        dsql_pool_options_default(options);
+        for (size_t i = 0; i < report.finding_count; i++)
+            if (report.findings[i].kind == DSQL_FINDING_ERROR)
+                return dsql_err_set(err, DSQL_INVALID, "%s", report.findings[i].message);
+        return dsql_err_set(err, DSQL_INVALID, "the settings contradict each other");
+    }
+    from_config(options, &config);
+    return DSQL_OK;
+}
+
+static enum dsql_rc check_range(const char *name, int64_t value, int64_t low, int64_t high,
+                                struct dsql_err *err)
+{
+    if (value >= low && value <= high)
+        return DSQL_OK;
+    return dsql_err_set(err, DSQL_INVALID, "the option %s is %lld, not from %lld to %lld", name,
+                        (long long)value, (long long)low, (long long)high);
+}
+
+static enum dsql_rc check_ranges(const struct dsql_pool_options *o, struct dsql_err *err)
+{
+    const int64_t day_ns = 24 * DSQL_H;
+    const struct {
+        const char *name;
+        int64_t value, low, high;
+    } ranges[] = {
+        {"port", o->port, 0, 65535},
+        {"mode", o->mode, DSQL_POOL_STANDARD, DSQL_POOL_RESERVOIR},
+        {"token_duration_ns", o->token_duration_ns, DSQL_S, 168 * DSQL_H},
+        {"max_open", o->max_open, 1, DSQL_RESERVOIR_CAPACITY_MAX},
+        {"target_ready", o->target_ready, 0, INT64_MAX},
+        {"low_watermark", o->low_watermark, 0, INT64_MAX},
+        {"base_lifetime_ns", o->base_lifetime_ns, DSQL_MS, DSQL_H},
+        {"lifetime_jitter_ns", o->lifetime_jitter_ns, 0, o->base_lifetime_ns},
+        {"guard_window_ns", o->guard_window_ns, 0, o->base_lifetime_ns - o->lifetime_jitter_ns / 2},
+        {"initial_fill_timeout_ns", o->initial_fill_timeout_ns, 0, day_ns},
+        {"inflight_limit", o->inflight_limit, 1, 1000},
+        {"empty_wait_ns", o->empty_wait_ns, 0, day_ns},
+        {"connect_timeout_ns", o->connect_timeout_ns, DSQL_MS, day_ns},
+        {"drain_timeout_ns", o->drain_timeout_ns, 0, day_ns},
+        {"warmup_target", o->warmup_target, 0, INT64_MAX},
+        {"warmup_max_retries", o->warmup_max_retries, 0, 1000},
+        {"warmup_retry_backoff_ns", o->warmup_retry_backoff_ns, 1, day_ns},
+        {"warmup_max_backoff_ns", o->warmup_max_backoff_ns, o->warmup_retry_backoff_ns, day_ns},
+        {"keeper_tick_ns", o->keeper_tick_ns, DSQL_MS, day_ns},
+        {"keeper_max_per_tick", o->keeper_max_per_tick, 1, DSQL_RESERVOIR_CAPACITY_MAX},
+        {"rate", o->rate, 1, DSQL_PERMITS_RATE_MAX},
+        {"burst", o->burst, 1, DSQL_PERMITS_BURST_MAX},
+        {"staggered_startup_ns", o->staggered_startup_ns, 0, day_ns},
+    };
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; !rc && i < DSQL_COUNT_OF(ranges); i++)
+        rc = check_range(ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high, err);
+    return rc;
+}
+
+static void at_most(int64_t *value, int64_t most)
+{
+    if (*value > most)
+        *value = most;
+}
+
+enum dsql_rc dsql_options_check(struct dsql_pool_options *o, struct dsql_target *target,
+                                struct dsql_err *err)
+{
+    enum dsql_rc rc = check_ranges(o, err);
+    if (rc)
+        return rc;
+    if (o->user[0] == '\0' || o->database[0] == '\0')
+        return dsql_err_set(err, DSQL_INVALID, "the pool has no user or no database");
+    struct dsql_span host, port;
+    int64_t number = o->port ? o->port : 5432;
+    dsql_span_cut(dsql_span_of(o->endpoint), ':', &host, &port);
+    if (host.len == 0) {
+        (void)dsql_err_set(err, DSQL_INVALID, "no endpoint");
+        dsql_err_hint(err, "set DSQL_ENDPOINT, or the option endpoint; 'dsql local' has one");
+        return DSQL_INVALID;
+    }
+    if (port.len > 0 && !o->port &&
+        (!dsql_span_to_i64(port, &number) || number < 1 || number > 65535))
+        return dsql_err_set(err, DSQL_INVALID, "%s is no port", dsql_shown(port).text);
+    struct dsql_endpoint endpoint;
+    rc = dsql_endpoint_parse(host, dsql_span_of(o->region), &endpoint, err);
+    if (rc)
+        return rc;
+    at_most(&o->target_ready, o->max_open);
+    at_most(&o->low_watermark, o->target_ready);
+    at_most(&o->warmup_target, o->target_ready);
+    *target = (struct dsql_target){.port = (int)number};
+    copy(target->host, sizeof(target->host), endpoint.host);
+    copy(target->region, sizeof(target->region), endpoint.region);
+    return DSQL_OK;
+}

@@ -1,0 +1,401 @@
+/* Opening, draining and closing pools; the list of this process; fork. */
+#include "pool/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pool/options.h"
+#include "pool/trust.h"
+#include "pool/visitors.h"
+
+unsigned dsql_fork_generation;
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken while holding nothing */
+static struct dsql_pool *pools;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The child has the parent's memory but not its threads: it forgets the parent's pools. */
+static void after_fork(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    list_lock = fresh;
+    pools = NULL;
+    dsql_fork_generation++;
+}
+
+static void start_once(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+static bool is_of_this_process(const struct dsql_pool *pool)
+{
+    return pool->fork_generation == dsql_fork_generation;
+}
+
+/* ---- making and unmaking ---- */
+
+static void wake_opener(void *arg)
+{
+    dsql_opener_wake(arg);
+}
+
+static struct dsql_reservoir_config reservoir_config(const struct dsql_pool_options *o)
+{
+    bool standard = o->mode == DSQL_POOL_STANDARD;
+    return (struct dsql_reservoir_config){
+        .capacity = (uint32_t)o->max_open,
+        .target = (uint32_t)o->target_ready,
+        .lifetime = {o->base_lifetime_ns, o->lifetime_jitter_ns, o->guard_window_ns},
+        .keeper_tick_ns = standard ? o->keeper_tick_ns : 0,
+        .keeper_max = (uint32_t)o->keeper_max_per_tick,
+        .warmup = standard ? (uint32_t)o->warmup_target : 0,
+        .warmup_tries = (uint32_t)o->warmup_max_retries + 1,
+    };
+}
+
+static void choose_trust(struct dsql_pool *pool)
+{
+    if (pool->options.ca_file[0] != '\0') {
+        (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s", pool->options.ca_file);
+        return;
+    }
+    const char *bundle = dsql_trust_bundle();
+    if (dsql_trust_make(bundle, &pool->ca_fd, pool->ca_path, sizeof(pool->ca_path)) > 0)
+        return;
+    (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s",
+                   bundle ? bundle : "/etc/ssl/certs/ca-certificates.crt");
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRUST,
+             DSQL_F("bundle", (const char *)pool->ca_path));
+}
+
+static enum dsql_rc init_locks(struct dsql_pool *pool)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr) != 0)
+        return DSQL_NO_MEMORY;
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    /* None of these can fail on Linux. */
+    (void)pthread_cond_init(&pool->progress, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&pool->state_lock, NULL);
+    (void)pthread_mutex_init(&pool->wait_lock, NULL);
+    return DSQL_OK;
+}
+
+static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
+{
+    const struct dsql_pool_options *o = &pool->options;
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_reservoir_config config = reservoir_config(o);
+    const struct dsql_backoff warmup = {o->warmup_retry_backoff_ns, o->warmup_max_backoff_ns, 0.5};
+    dsql_refill_init(&pool->refill, o->mode == DSQL_POOL_STANDARD ? &warmup : NULL, now);
+    pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->max_open * sizeof(*pool->conns));
+    if (!pool->conns || dsql_reservoir_init(&pool->reservoir, &config, now) ||
+        (o->hostaddr[0] == '\0' &&
+         dsql_resolver_new(pool->host, wake_opener, pool, &pool->resolver)))
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    memset((void *)pool->conns, 0, (size_t)o->max_open * sizeof(*pool->conns));
+    for (uint32_t i = 0; i < config.capacity; i++) {
+        pool->conns[i].pool = pool;
+        pool->conns[i].slot = i;
+        pool->conns[i].fd = -1;
+    }
+    char endpoint[300];
+    (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->host, pool->port);
+    const struct dsql_budget_options budget = {
+        .kind = o->budget,
+        .endpoint = endpoint,
+        .region = pool->region,
+        .service = o->service,
+        .rate = o->rate,
+        .burst = o->burst,
+        .table = o->budget_table,
+        .cluster_rate = o->cluster_rate,
+        .cluster_burst = o->cluster_burst,
+        .cluster_connections = o->cluster_connections,
+        .credentials = o->credentials,
+        .metrics = o->metrics,
+        .log = dsql_log_default(),
+        .clock = DSQL_POOL_CLOCK,
+        .wake = wake_opener,
+        .wake_arg = pool,
+    };
+    enum dsql_rc rc = dsql_budget_open(&budget, &pool->budget, err);
+    if (rc)
+        return rc;
+    pool->budget->ops->want(pool->budget, o->max_open);
+    pool->slots = pool->budget->ops->slots(pool->budget);
+    const struct dsql_token_source_options tokens = {
+        .host = pool->host,
+        .region = pool->region,
+        .user = o->user,
+        .duration_ns = o->token_duration_ns,
+        .credentials = o->credentials,
+        .wake = wake_opener,
+        .wake_arg = pool,
+    };
+    return dsql_token_source_new(&tokens, &pool->tokens, err);
+}
+
+/* Whatever is there of it; the opener has ended or never started. */
+static void fini(struct dsql_pool *pool)
+{
+    dsql_token_source_destroy(pool->tokens);
+    if (pool->budget)
+        pool->budget->ops->destroy(pool->budget);
+    dsql_resolver_destroy(pool->resolver);
+    dsql_reservoir_fini(&pool->reservoir);
+    if (pool->ca_fd >= 0)
+        (void)close(pool->ca_fd);
+    if (pool->epoll >= 0)
+        (void)close(pool->epoll);
+    if (pool->event >= 0)
+        (void)close(pool->event);
+    pthread_cond_destroy(&pool->progress);
+    pthread_mutex_destroy(&pool->state_lock);
+    pthread_mutex_destroy(&pool->wait_lock);
+    free(pool->conns);
+    free(pool);
+}
+
+void dsql_pool_free(struct dsql_pool *pool)
+{
+    dsql_visitors_wait(pool);
+    fini(pool);
+}
+
+static void make_key(char *key, size_t size, const struct dsql_pool_options *options,
+                     const struct dsql_target *target)
+{
+    (void)snprintf(key, size, "%.255s:%d/%.63s?user=%.63s", target->host, target->port,
+                   options->database, options->user);
+}
+
+static enum dsql_rc make(const struct dsql_pool_options *options, const struct dsql_target *target,
+                         struct dsql_pool **out, struct dsql_err *err)
+{
+    struct dsql_pool *pool = aligned_alloc(DSQL_CACHE_LINE, sizeof(*pool));
+    if (!pool)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    memset((void *)pool, 0, sizeof(*pool));
+    pool->options = *options;
+    pool->metrics = options->metrics;
+    pool->fork_generation = dsql_fork_generation;
+    pool->ca_fd = pool->epoll = pool->event = -1;
+    pool->handles = 1;
+    pool->orphans = 1; /* the thread that closes it */
+    pool->port = target->port;
+    pool->rng = dsql_rng_from_os();
+    memcpy(pool->host, target->host, sizeof(pool->host));
+    memcpy(pool->region, target->region, sizeof(pool->region));
+    (void)snprintf(pool->port_text, sizeof(pool->port_text), "%d", pool->port);
+    make_key(pool->key, sizeof(pool->key), options, target);
+    if (init_locks(pool)) {
+        free(pool);
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    }
+    int64_t delay_ns = dsql_rng_between(&pool->rng, 0, options->staggered_startup_ns);
+    pool->start_at = dsql_mono_add(dsql_clock_mono(DSQL_POOL_CLOCK), delay_ns);
+    enum dsql_rc rc = init_parts(pool, err);
+    if (!rc) {
+        choose_trust(pool);
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STARTED,
+                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("mode", options->mode == DSQL_POOL_RESERVOIR ? "reservoir" : "standard"),
+                 DSQL_F("max_open", options->max_open), DSQL_F("target", options->target_ready),
+                 DSQL_F("rate", options->rate), DSQL_F("burst", options->burst));
+        if (delay_ns > 0)
+            dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
+                     DSQL_F("endpoint", (const char *)pool->key),
+                     DSQL_F("wait_ms", delay_ns / DSQL_MS));
+        rc = dsql_opener_start(pool, err);
+    }
+    if (rc)
+        fini(pool);
+    else
+        *out = pool;
+    return rc;
+}
+
+/* ---- waiting for the first connections ---- */
+
+/* Until something changed, at most until the deadline; false for the latter. state_lock is held. */
+static bool wait_for_progress(struct dsql_pool *pool, struct dsql_mono deadline)
+{
+    struct timespec until = {.tv_sec = deadline.ns / DSQL_S, .tv_nsec = deadline.ns % DSQL_S};
+    return pthread_cond_timedwait(&pool->progress, &pool->state_lock, &until) != ETIMEDOUT;
+}
+
+static bool is_filled(const struct dsql_pool *pool)
+{
+    if (pool->options.mode == DSQL_POOL_STANDARD)
+        return dsql_reservoir_is_warm(&pool->reservoir);
+    return pool->reservoir.open >= pool->options.low_watermark;
+}
+
+/* Nothing came and nothing will: waiting longer only keeps the program from saying so. */
+static bool is_hopeless(const struct dsql_pool *pool)
+{
+    return pool->refill.hopeless && pool->reservoir.open == 0 && pool->reservoir.opening == 0;
+}
+
+static void wait_until_filled(struct dsql_pool *pool)
+{
+    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono deadline = {INT64_MAX};
+    pthread_mutex_lock(&pool->state_lock);
+    if (pool->options.mode == DSQL_POOL_RESERVOIR) {
+        int64_t delay_ns = dsql_mono_since(pool->start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
+        deadline = dsql_mono_add(began, pool->options.initial_fill_timeout_ns +
+                                            (delay_ns > 0 ? delay_ns : 0));
+    }
+    while (!is_filled(pool) && !is_hopeless(pool) && !pool->draining)
+        if (!wait_for_progress(pool, deadline))
+            break;
+    bool standard = pool->options.mode == DSQL_POOL_STANDARD;
+    int64_t open = pool->reservoir.open;
+    int64_t wanted = standard ? pool->options.warmup_target : pool->options.low_watermark;
+    bool hopeless = is_hopeless(pool);
+    struct dsql_pool_error last =
+        pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
+    pthread_mutex_unlock(&pool->state_lock);
+    int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+    if (open >= wanted)
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_FILLED,
+                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
+                 DSQL_F("ms", took_ns / DSQL_MS));
+    else
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_NOT_FILLED,
+                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
+                 DSQL_F("wanted", wanted), DSQL_F("ms", took_ns / DSQL_MS),
+                 DSQL_F("gave_up", hopeless), DSQL_F("detail", (const char *)last.message));
+}
+
+/* ---- the list ---- */
+
+/* With list_lock held. */
+static struct dsql_pool *find(const char *key)
+{
+    struct dsql_pool *pool = pools;
+    while (pool && strcmp(pool->key, key) != 0)
+        pool = pool->next;
+    return pool;
+}
+
+static bool differs(const struct dsql_pool_options *a, const struct dsql_pool_options *b)
+{
+    return a->mode != b->mode || a->max_open != b->max_open || a->target_ready != b->target_ready ||
+           a->base_lifetime_ns != b->base_lifetime_ns || a->rate != b->rate ||
+           a->burst != b->burst || a->budget != b->budget;
+}
+
+enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_pool **out,
+                            struct dsql_err *err)
+{
+    struct dsql_target target;
+    struct dsql_pool_options fitted = *given, *options = &fitted;
+    enum dsql_rc rc = dsql_options_check(options, &target, err);
+    if (rc)
+        return rc;
+    pthread_once(&once, start_once);
+    char key[sizeof(((struct dsql_pool *)NULL)->key)];
+    make_key(key, sizeof(key), options, &target);
+    pthread_mutex_lock(&list_lock);
+    struct dsql_pool *pool = find(key);
+    bool shared = pool != NULL;
+    if (shared) {
+        pool->handles++;
+    } else {
+        rc = make(options, &target, &pool, err);
+        if (!rc) {
+            pool->next = pools;
+            pools = pool;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+    if (rc)
+        return rc;
+    if (shared && differs(options, &pool->options))
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_SHARED, DSQL_F("endpoint", (const char *)key));
+    if (!shared)
+        wait_until_filled(pool);
+    *out = pool;
+    return DSQL_OK;
+}
+
+/* ---- ending ---- */
+
+static void begin_drain(struct dsql_pool *pool)
+{
+    atomic_fetch_or_explicit(&pool->attention, DSQL_POOL_CLOSED, memory_order_seq_cst);
+    pthread_mutex_lock(&pool->state_lock);
+    if (!pool->draining) {
+        pool->draining = true;
+        pool->budget->ops->drain(pool->budget);
+    }
+    pthread_mutex_unlock(&pool->state_lock);
+    dsql_waiters_send_away(pool, NULL);
+    dsql_opener_wake(pool);
+}
+
+/* Whether everything came back in time. */
+static bool drain(struct dsql_pool *pool, int64_t wait_ns)
+{
+    begin_drain(pool);
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
+    pthread_mutex_lock(&pool->state_lock);
+    while (dsql_reservoir_held(&pool->reservoir) > 0 && wait_for_progress(pool, deadline))
+        continue;
+    bool empty = dsql_reservoir_held(&pool->reservoir) == 0;
+    pthread_mutex_unlock(&pool->state_lock);
+    return empty;
+}
+
+enum dsql_rc dsql_pool_drain(struct dsql_pool *pool, int64_t wait_ns)
+{
+    if (!is_of_this_process(pool))
+        return DSQL_CLOSED;
+    return drain(pool, wait_ns < 0 ? pool->options.drain_timeout_ns : wait_ns) ? DSQL_OK
+                                                                               : DSQL_TIMEOUT;
+}
+
+static void say_goodbye(struct dsql_pool *pool)
+{
+    struct dsql_pool_stats stats;
+    dsql_pool_stats(pool, &stats);
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_CLOSED,
+             DSQL_F("endpoint", (const char *)pool->key), DSQL_F("checkouts", stats.checkouts),
+             DSQL_F("empties", stats.empties), DSQL_F("opens", stats.opens),
+             DSQL_F("failures", stats.open_failures), DSQL_F("in_use", stats.in_use));
+}
+
+void dsql_pool_close(struct dsql_pool *pool)
+{
+    if (!pool || !is_of_this_process(pool))
+        return;
+    pthread_mutex_lock(&list_lock);
+    bool last = --pool->handles == 0;
+    for (struct dsql_pool **at = &pools; last && *at; at = &(*at)->next) {
+        if (*at == pool) {
+            *at = pool->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+    if (!last)
+        return;
+    (void)drain(pool, pool->options.drain_timeout_ns);
+    dsql_opener_stop(pool);
+    say_goodbye(pool);
+    /* Those who were sent away may still be on their way out. */
+    while (atomic_load_explicit(&pool->inside, memory_order_acquire) > 0)
+        sched_yield();
+    pthread_mutex_lock(&pool->state_lock);
+    bool unused = --pool->orphans == 0;
+    pthread_mutex_unlock(&pool->state_lock);
+    if (unused)
+        dsql_pool_free(pool);
+}

@@ -1,0 +1,230 @@
+/*
+ * pool: the threads around core. Callers check connections out of the reservoir's ready set without
+ * a lock; one *opener* thread for each pool does everything slow: permits, tokens, connects,
+ * closing, watching idle sockets.
+ *
+ *     options.c       what a pool is told, from the environment
+ *     pool.c          opening and closing; the pools of this process; fork
+ *     checkout.c      the hot path: checkout, return, discard
+ *     waiters.c       those who wait, first come first served
+ *     visitors.c      threads that are inside a return at this moment
+ *     opener.c        the opener's loop
+ *     connect.c       one connect: parameters, progress, what its failure means
+ *     resolver.c      names to addresses, apart from the opener
+ *     trust.c         a small file of trusted roots
+ *     token_source.c  the password of the next connect
+ *     stats.c         what the pool says about itself
+ *
+ * Words are those of core/reservoir.h. A struct dsql_conn is a slot with the connection in it.
+ *
+ * Who may touch what: `state_lock` guards the reservoir but for its ready set, the budget's handle
+ * and everything marked (S); the opener holds it for core's decisions, never during a system call.
+ * `wait_lock` guards the queue of waiters (W), and no system call is made under it either. What is
+ * marked (O) is the opener's alone. The hot path takes no lock. Neither lock is taken while the
+ * other is held.
+ *
+ * Time is that of dsql_clock_boot: a machine that slept finds its connections old.
+ */
+#ifndef DSQL_POOL_POOL_H
+#define DSQL_POOL_POOL_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "budget/budget.h"
+#include "core/refill.h"
+#include "core/reservoir.h"
+#include "dsql/pool.h"
+#include "metrics/metrics.h"
+#include "pool/resolver.h"
+#include "pool/token_source.h"
+
+#define DSQL_POOL_CLOCK (&dsql_clock_boot)
+
+/* usable_until of a connection whose server has closed it. */
+#define DSQL_CONN_HUNG_UP INT64_MIN
+
+struct dsql_conn {
+    /* What checkout and return look at. */
+    _Alignas(DSQL_CACHE_LINE) PGconn *pg;
+    struct dsql_pool *pool;
+    _Atomic int64_t usable_until; /* ns; DSQL_CONN_HUNG_UP */
+    _Atomic uint64_t uses;        /* written by who holds it */
+    uint32_t slot;
+    bool out; /* checked out; written by who holds it */
+    uint8_t why;
+    int64_t dies_at;
+    /* The opener's. */
+    struct dsql_conn *next_discarded;  /* (S) */
+    struct dsql_conn *older, *younger; /* (O) in the list of connects under way */
+    struct dsql_mono began;            /* (S) the connect */
+    int fd;                            /* (O) watched; -1: none */
+    uint32_t watched;                  /* (O) events */
+    uint32_t generation;               /* (O) of the slot: events of earlier ones are stale */
+    int backend_pid;                   /* (S) */
+};
+
+enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
+
+struct dsql_waiter {
+    struct dsql_waiter *next, *prev; /* (W) */
+    _Atomic uint32_t state;          /* a futex; changes once, under wait_lock */
+    struct dsql_conn *conn;          /* when served */
+    bool queued;                     /* (W) */
+};
+
+/* In `attention`: these flags above the number of waiters. Zero: nothing to look after. */
+#define DSQL_POOL_CLOSED (UINT32_C(1) << 31) /* draining */
+#define DSQL_POOL_RECALL (UINT32_C(1) << 30) /* the budget has shrunk: returns are closed */
+
+/* A connect failure that waits to be logged with those like it. (S) */
+struct dsql_pool_grief {
+    bool pending;
+    enum dsql_connect_class cls;
+    unsigned attempts;
+    struct dsql_mono log_at;
+    struct dsql_pool_error error;
+    int64_t retry_ns;
+};
+
+struct dsql_pool {
+    struct dsql_conn *conns; /* one for each slot */
+    struct dsql_pool_options options;
+    struct dsql_metrics *metrics;
+    unsigned fork_generation;
+
+    /* Read by every checkout, written by the opener once a turn: the moment from which on a
+     * connection's end is near enough to look at the clock. */
+    _Alignas(DSQL_CACHE_LINE) _Atomic int64_t near_ns;
+    _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
+
+    _Alignas(DSQL_CACHE_LINE) pthread_mutex_t wait_lock;
+    struct dsql_waiter *first_waiter, *last_waiter; /* (W) */
+    _Atomic uint32_t inside;                        /* threads in the slow part of checkout */
+    _Atomic uint64_t waits, empties;
+
+    pthread_mutex_t state_lock;
+    pthread_cond_t progress;         /* of opening and of draining */
+    struct dsql_reservoir reservoir; /* (S) */
+    struct dsql_refill refill;       /* (S) */
+    struct dsql_budget *budget;      /* (S) */
+    struct dsql_conn *discarded;     /* (S) to be closed */
+    bool draining, stopping, stopped;
+    int64_t slots;                                   /* (S) as the budget said last */
+    int64_t recall;                                  /* (S) returns still to be closed */
+    uint64_t uses_gone;                              /* (S) of connections that are closed */
+    uint64_t opens, failures, attempts;              /* (S) */
+    uint64_t discards[DSQL_DISCARDS];                /* (S) */
+    uint32_t opens_by_second[DSQL_POOL_SECONDS];     /* (S) ring */
+    int64_t second;                                  /* (S) of its newest entry */
+    struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* (S) age_ns holds the moment */
+    size_t error_count;
+    struct dsql_pool_grief grief;
+    int64_t handshake_ns; /* (S) smoothed */
+    bool troubled;        /* (S) a failure was logged since the last success */
+
+    pthread_t thread;
+    int epoll, event;
+    _Atomic bool wake_pending;
+    struct dsql_rng rng;                 /* (O) */
+    struct dsql_mono start_at;           /* no connect before */
+    struct dsql_conn *oldest, *youngest; /* (O) connects under way */
+    bool permit_in_hand;                 /* (O) */
+    struct dsql_mono permit_at;          /* (O) when to ask for the next */
+    struct dsql_mono token_at;           /* (O) likewise */
+    struct dsql_mono sampled_at;         /* (O) */
+    uint64_t uses_reported;              /* (O) */
+    uint32_t look_at;                    /* (O) the next idle socket to look at */
+    struct dsql_resolver *resolver;      /* (O) NULL: the address is given */
+    struct dsql_token_source *tokens;    /* (O) */
+
+    char host[256], key[512]; /* what it connects to; what makes it one of a kind */
+    int port;
+    char port_text[8], region[64];
+    char ca_path[256];
+    int ca_fd;              /* of the small trust file; -1: none */
+    struct dsql_pool *next; /* in the list of this process */
+    unsigned handles;
+    int64_t orphans; /* (S) who still needs it once the opener has stopped: connections in use, and
+                        the thread that closes it */
+};
+
+/* opener.c */
+DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);
+void dsql_opener_wake(struct dsql_pool *pool);
+/* Stops it: afterwards every slot is EMPTY or an orphan. */
+void dsql_opener_stop(struct dsql_pool *pool);
+
+/* With state_lock held: connects that may be under way at once. */
+int64_t dsql_opener_inflight(struct dsql_pool *pool);
+
+/* With state_lock held: an open slot that the caller owns has to be closed. */
+void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
+
+/* connect.c */
+struct dsql_connect_report {
+    enum dsql_connect_class cls;
+    enum dsql_rc rc;
+    char sqlstate[6];
+    char message[256], hint[256];
+};
+/* Starts to connect; conn->pg is NULL if not even that worked. */
+void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
+                        const struct dsql_secret *token, const char *address);
+/* Why the connect failed. error_number is that of a call that failed before libpq could say, or 0.
+ */
+void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
+                          struct dsql_connect_report *report);
+/* The parts of libpq's text; for connect.c and its tests. */
+void dsql_connect_parse(const char *text, struct dsql_connect_report *report);
+
+/* waiters.c */
+/* Gives the connection, which the caller owns, to who waits longest; false if nobody does. */
+bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn);
+/* Serves those who wait as far as there are ready connections. */
+void dsql_waiters_match(struct dsql_pool *pool);
+/* All of them, or this one if it still waits. */
+void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter);
+/* Waits for its turn: DSQL_OK, DSQL_EMPTY after wait_ns, DSQL_CLOSED when sent away. */
+enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
+                               const _Atomic bool *cancelled);
+
+/* checkout.c */
+/* Makes a connection available that the caller owns: to a waiter, or to the ready set. */
+void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn);
+/* Any ready connection that may be handed out, or NULL; those that may not are discarded. */
+struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint);
+/* Discards one that the caller owns. */
+void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
+
+/*
+ * A checkout that another thread can interrupt. It lives until the checkout has returned and nobody
+ * will cancel it any more.
+ */
+struct dsql_checkout_ticket {
+    struct dsql_pool *pool;
+    struct dsql_waiter waiter;
+    _Atomic bool cancelled;
+};
+void dsql_checkout_ticket_init(struct dsql_checkout_ticket *ticket, struct dsql_pool *pool);
+/* As dsql_pool_checkout(); DSQL_CANCELLED if the ticket is cancelled before or meanwhile. */
+DSQL_MUST_USE enum dsql_rc dsql_checkout_with(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
+                                              struct dsql_conn **conn, struct dsql_err *err);
+/* From any thread. */
+void dsql_checkout_cancel(struct dsql_checkout_ticket *ticket);
+
+/* stats.c */
+/* With state_lock held. */
+void dsql_stats_note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
+                             struct dsql_mono now);
+void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now);
+/* Once a second: gauges and the counter of checkouts. */
+void dsql_stats_sample(struct dsql_pool *pool);
+
+/* pool.c */
+extern unsigned dsql_fork_generation; /* how often the process has been forked to get here */
+void dsql_pool_free(struct dsql_pool *pool);
+
+#endif

@@ -1,0 +1,184 @@
+/* What the pool says about itself: counts, the registry of connections, the latest errors. */
+#include <string.h>
+
+#include "pool/pool.h"
+
+const char *dsql_discard_name(enum dsql_discard reason)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        DSQL_DISCARD_TABLE(NAME)
+#undef NAME
+    };
+    return (unsigned)reason < DSQL_DISCARDS ? names[reason] : "?";
+}
+
+/* The metric's label and the public enum are in the same order. */
+#define SAME(name, text) static_assert((int)DSQL_CLOSE_##name == (int)DSQL_DISCARD_##name, text);
+DSQL_DISCARD_TABLE(SAME)
+#undef SAME
+
+const char *dsql_conn_state_name(enum dsql_conn_state state)
+{
+    static const char *const names[] = {"empty", "opening", "ready", "in use", "closing"};
+    return (unsigned)state < DSQL_COUNT_OF(names) ? names[state] : "?";
+}
+
+void dsql_stats_note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
+                             struct dsql_mono now)
+{
+    struct dsql_pool_error error = {.rc = report->rc, .count = 1, .age_ns = now.ns};
+    memcpy(error.sqlstate, report->sqlstate, sizeof(error.sqlstate));
+    memcpy(error.message, report->message, sizeof(error.message));
+    memcpy(error.hint, report->hint, sizeof(error.hint));
+    size_t at = 0;
+    while (at < pool->error_count && (pool->errors[at].rc != error.rc ||
+                                      strcmp(pool->errors[at].message, error.message) != 0))
+        at++;
+    if (at < pool->error_count)
+        error.count += pool->errors[at].count;
+    else if (pool->error_count < DSQL_POOL_ERRORS)
+        pool->error_count++;
+    else
+        at--;
+    memmove(&pool->errors[1], &pool->errors[0], at * sizeof(error));
+    pool->errors[0] = error;
+    pool->failures++;
+}
+
+/* Seconds that passed without an open are zero. */
+static void move_seconds(struct dsql_pool *pool, struct dsql_mono now)
+{
+    int64_t second = now.ns / DSQL_S;
+    for (int64_t n = second - pool->second; n > 0 && n <= DSQL_POOL_SECONDS; n--)
+        pool->opens_by_second[(second - n + 1) % DSQL_POOL_SECONDS] = 0;
+    if (second - pool->second > DSQL_POOL_SECONDS)
+        memset(pool->opens_by_second, 0, sizeof(pool->opens_by_second));
+    pool->second = second;
+}
+
+void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now)
+{
+    move_seconds(pool, now);
+    pool->opens_by_second[pool->second % DSQL_POOL_SECONDS]++;
+    pool->opens++;
+    if (pool->metrics)
+        dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refills), 1);
+}
+
+/* With state_lock held. */
+static uint64_t count_uses(const struct dsql_pool *pool)
+{
+    uint64_t uses = pool->uses_gone;
+    for (int64_t i = 0; i < pool->options.max_open; i++)
+        uses += atomic_load_explicit(&pool->conns[i].uses, memory_order_relaxed);
+    return uses;
+}
+
+void dsql_stats_sample(struct dsql_pool *pool)
+{
+    struct dsql_metrics *m = pool->metrics;
+    if (!m)
+        return;
+    struct dsql_budget_status budget;
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    pthread_mutex_lock(&pool->state_lock);
+    int64_t ready = dsql_ready_set_count(&pool->reservoir.ready), open = pool->reservoir.open;
+    uint64_t uses = count_uses(pool);
+    pool->budget->ops->status(pool->budget, now, &budget);
+    pthread_mutex_unlock(&pool->state_lock);
+    ready = ready < open ? ready : open;
+    dsql_gauge_set(m, DSQL_SERIES(reservoir_size), ready);
+    dsql_gauge_set(m, DSQL_SERIES(reservoir_target), pool->options.target_ready);
+    dsql_gauge_set(m, DSQL_SERIES(pool_max_open), pool->options.max_open);
+    dsql_gauge_set(m, DSQL_SERIES(pool_open), open);
+    dsql_gauge_set(m, DSQL_SERIES(pool_in_use), open - ready);
+    dsql_gauge_set(m, DSQL_SERIES(pool_idle), ready);
+    if (budget.fleet_limit >= 0) {
+        dsql_gauge_set(m, DSQL_SERIES(lease_active), budget.fleet_used);
+        dsql_gauge_set(m, DSQL_SERIES(lease_limit), budget.fleet_limit);
+    }
+    dsql_counter_add(m, DSQL_SERIES(reservoir_checkouts), uses - pool->uses_reported);
+    pool->uses_reported = uses;
+}
+
+void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
+{
+    *stats = (struct dsql_pool_stats){0};
+    if (pool->fork_generation != dsql_fork_generation)
+        return;
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_budget_status budget;
+    pthread_mutex_lock(&pool->state_lock);
+    const struct dsql_reservoir *r = &pool->reservoir;
+    int64_t ready = dsql_ready_set_count(&r->ready);
+    *stats = (struct dsql_pool_stats){
+        .mode = pool->options.mode,
+        .draining = pool->draining,
+        .max_open = pool->options.max_open,
+        .target = pool->options.target_ready,
+        .slots = pool->slots,
+        .ready = ready < r->open ? ready : r->open,
+        .opening = r->opening,
+        .closing = r->closing,
+        .empty = pool->options.max_open - dsql_reservoir_held(r),
+        .checkouts = count_uses(pool),
+        .opens = pool->opens,
+        .open_failures = pool->failures,
+        .attempts = pool->attempts,
+        .inflight_limit = dsql_opener_inflight(pool),
+        .handshake_ns = pool->handshake_ns,
+        .retry_in_ns = dsql_refill_wait_ns(&pool->refill, now),
+        .error_count = pool->error_count,
+    };
+    stats->in_use = r->open - stats->ready;
+    memcpy(stats->discards, pool->discards, sizeof(stats->discards));
+    move_seconds(pool, now);
+    for (int64_t i = 0; i < DSQL_POOL_SECONDS && i <= pool->second; i++)
+        stats->opens_per_second[i] = pool->opens_by_second[(pool->second - i) % DSQL_POOL_SECONDS];
+    memcpy(stats->errors, pool->errors, sizeof(stats->errors));
+    pool->budget->ops->status(pool->budget, now, &budget);
+    pthread_mutex_unlock(&pool->state_lock);
+    for (size_t i = 0; i < stats->error_count; i++)
+        stats->errors[i].age_ns = now.ns - stats->errors[i].age_ns;
+    stats->waiting = atomic_load_explicit(&pool->attention, memory_order_relaxed) &
+                     ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
+    stats->waits = atomic_load_explicit(&pool->waits, memory_order_relaxed);
+    stats->empties = atomic_load_explicit(&pool->empties, memory_order_relaxed);
+    stats->rate = budget.rate;
+    stats->rate_limit = budget.rate_limit;
+    stats->burst = budget.burst;
+    stats->permits = budget.permits;
+}
+
+size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *infos, size_t n)
+{
+    size_t count = 0;
+    if (pool->fork_generation != dsql_fork_generation)
+        return 0;
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    pthread_mutex_lock(&pool->state_lock);
+    for (uint32_t i = 0; i < pool->reservoir.config.capacity; i++) {
+        const struct dsql_slot *slot = &pool->reservoir.slots[i];
+        const struct dsql_conn *conn = &pool->conns[i];
+        if (slot->state == DSQL_CONN_EMPTY)
+            continue;
+        if (count < n) {
+            bool open = slot->state != DSQL_CONN_OPENING;
+            int64_t left_ns = open ? dsql_mono_since(slot->life.usable_until, now) : 0;
+            infos[count] = (struct dsql_conn_info){
+                .slot = i,
+                .state = slot->state,
+                .backend_pid = open ? conn->backend_pid : 0,
+                .age_ns = dsql_mono_since(now, open ? slot->life.born : conn->began),
+                .left_ns = left_ns > 0 ? left_ns : 0,
+                .uses = atomic_load_explicit(&conn->uses, memory_order_relaxed),
+            };
+            if (slot->state == DSQL_CONN_READY && !dsql_ready_set_has(&pool->reservoir.ready, i))
+                infos[count].state = DSQL_CONN_IN_USE;
+        }
+        count++;
+    }
+    pthread_mutex_unlock(&pool->state_lock);
+    return count;
+}

@@ -1,0 +1,153 @@
+/*
+ * Those who wait for a connection, first come first served. Each sleeps on a futex of its own in
+ * its own stack frame and is handed a connection directly, so nobody is woken in vain and nobody
+ * overtakes: as long as somebody waits, `attention` is not zero, and then a checkout does not take
+ * from the ready set but queues up.
+ *
+ * Nobody sleeps while a connection is ready: see core/ready_set.h. A waiter counts itself in
+ * `attention` and then looks once more; a thread that made a connection ready looks at `attention`
+ * afterwards.
+ *
+ * A futex is woken after the waiter was taken out of the queue and told its state. By then the
+ * waiter may be gone and its stack frame be something else: a wake that hits nothing, or a stranger
+ * who checks its own state again, does no harm.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pool/pool.h"
+
+static void futex_wake(_Atomic uint32_t *at)
+{
+    (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Until the value differs or the deadline of CLOCK_MONOTONIC has passed; false for the latter. */
+static bool futex_wait(_Atomic uint32_t *at, uint32_t value, struct dsql_mono deadline)
+{
+    struct timespec until = {.tv_sec = deadline.ns / DSQL_S, .tv_nsec = deadline.ns % DSQL_S};
+    long rc = syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
+                      FUTEX_BITSET_MATCH_ANY);
+    return rc == 0 || errno != ETIMEDOUT;
+}
+
+/* With wait_lock held. */
+static void unlink_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
+{
+    if (waiter->prev)
+        waiter->prev->next = waiter->next;
+    else
+        pool->first_waiter = waiter->next;
+    if (waiter->next)
+        waiter->next->prev = waiter->prev;
+    else
+        pool->last_waiter = waiter->prev;
+    waiter->queued = false;
+    atomic_fetch_sub_explicit(&pool->attention, 1, memory_order_seq_cst);
+}
+
+static void link_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
+{
+    waiter->next = NULL;
+    waiter->prev = pool->last_waiter;
+    if (pool->last_waiter)
+        pool->last_waiter->next = waiter;
+    else
+        pool->first_waiter = waiter;
+    pool->last_waiter = waiter;
+    waiter->queued = true;
+    atomic_fetch_add_explicit(&pool->attention, 1, memory_order_seq_cst);
+}
+
+/* With wait_lock held: what happens to a waiter happens once. */
+static void settle(struct dsql_pool *pool, struct dsql_waiter *waiter, enum dsql_waiter_state state,
+                   struct dsql_conn *conn)
+{
+    unlink_waiter(pool, waiter);
+    waiter->conn = conn;
+    atomic_store_explicit(&waiter->state, state, memory_order_release);
+}
+
+bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    pthread_mutex_lock(&pool->wait_lock);
+    struct dsql_waiter *waiter = pool->first_waiter;
+    _Atomic uint32_t *futex = waiter ? &waiter->state : NULL;
+    if (waiter)
+        settle(pool, waiter, DSQL_WAITER_SERVED, conn);
+    pthread_mutex_unlock(&pool->wait_lock);
+    if (futex)
+        futex_wake(futex);
+    return futex != NULL;
+}
+
+void dsql_waiters_match(struct dsql_pool *pool)
+{
+    uint32_t hint = 0;
+    struct dsql_conn *conn;
+    while ((atomic_load_explicit(&pool->attention, memory_order_seq_cst) &
+            ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL)) != 0 &&
+           (conn = dsql_checkout_take(pool, &hint)) != NULL) {
+        if (!dsql_waiters_serve(pool, conn))
+            dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+    }
+}
+
+/* The waiter, or whoever is first if it is NULL; false if it is not in the queue. */
+static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
+{
+    pthread_mutex_lock(&pool->wait_lock);
+    struct dsql_waiter *waiter = which ? which : pool->first_waiter;
+    bool there = waiter && waiter->queued;
+    _Atomic uint32_t *futex = there ? &waiter->state : NULL;
+    if (there)
+        settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
+    pthread_mutex_unlock(&pool->wait_lock);
+    if (futex)
+        futex_wake(futex);
+    return there;
+}
+
+void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter)
+{
+    if (waiter)
+        (void)send_away(pool, waiter);
+    else
+        while (send_away(pool, NULL))
+            continue;
+}
+
+enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
+                               const _Atomic bool *cancelled)
+{
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
+    atomic_store_explicit(&waiter->state, DSQL_WAITER_WAITS, memory_order_relaxed);
+    pthread_mutex_lock(&pool->wait_lock);
+    link_waiter(pool, waiter);
+    pthread_mutex_unlock(&pool->wait_lock);
+    /* Draining began between our last look and now: nobody would send us away any more. */
+    if (atomic_load_explicit(&pool->attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
+        dsql_waiters_send_away(pool, NULL);
+    if (atomic_load_explicit(cancelled, memory_order_seq_cst))
+        dsql_waiters_send_away(pool, waiter); /* likewise */
+    dsql_waiters_match(pool);
+    uint32_t state;
+    while ((state = atomic_load_explicit(&waiter->state, memory_order_acquire)) ==
+           DSQL_WAITER_WAITS) {
+        if (futex_wait(&waiter->state, DSQL_WAITER_WAITS, deadline))
+            continue;
+        pthread_mutex_lock(&pool->wait_lock);
+        if (waiter->queued)
+            unlink_waiter(pool, waiter);
+        state = atomic_load_explicit(&waiter->state, memory_order_acquire);
+        pthread_mutex_unlock(&pool->wait_lock);
+        break;
+    }
+    return state == DSQL_WAITER_SERVED  ? DSQL_OK
+           : state == DSQL_WAITER_WAITS ? DSQL_EMPTY
+                                        : DSQL_CLOSED;
+}

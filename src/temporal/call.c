@@ -1,0 +1,282 @@
+/* The executor: one operation, on the pool or inside a transaction. */
+#include "temporal/call.h"
+
+#include "base/strbuf.h"
+
+/* -- Inside a transaction. */
+
+enum dsql_rc dsql_call_query(struct dsql_call *call, size_t which, struct dsql_rows **rows)
+{
+    const struct dsql_statement *statement = &call->store->statements.of[call->id][which];
+    return dsql_tx_query(call->tx->tx, &statement->by_size[0], call->params,
+                         call->op->field_count + statement->extra, rows, call->err);
+}
+
+/* A column of the only row as a parameter. */
+static struct dsql_param token_of(const struct dsql_call *call, const struct dsql_rows *rows,
+                                  size_t column)
+{
+    int64_t number = 0;
+    size_t len = 0;
+    if (call->op->columns[column].type == DSQL_OP_UUID) {
+        const void *bytes = dsql_rows_bytes(rows, 0, column, &len);
+        return dsql_raw(bytes, len);
+    }
+    (void)dsql_rows_i64(rows, 0, column, &number);
+    return dsql_i64(number);
+}
+
+enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_rows *rows)
+{
+    enum dsql_rc rc = dsql_result_add(call, rows);
+    call->result->affected = (int64_t)call->result->rows;
+    if (rc)
+        return rc;
+    if (call->result->rows == 0)
+        return call->one ? dsql_err_set(call->err, DSQL_NOT_FOUND, "%s: no row", call->op->name)
+                         : DSQL_OK;
+    if (call->op->fence.mode != DSQL_FENCE_LOCK)
+        return DSQL_OK;
+    struct dsql_token token = {0};
+    for (size_t i = 0; i < call->op->fence.tokens; i++) {
+        struct dsql_param value = token_of(call, rows, i);
+        dsql_token_set(&token, i, &value);
+    }
+    rc = dsql_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params,
+                              call->op->fence.keys, &token);
+    return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
+}
+
+/* "shard 12", "range_id 7": for the message when a token does not hold. */
+static void add_value(struct dsql_strbuf *sb, const struct dsql_param *value)
+{
+    if (value->kind != DSQL_PARAM_RAW) {
+        dsql_strbuf_add_i64(sb, value->as.i64);
+        return;
+    }
+    for (int32_t i = 0; i < value->len && i < 16; i++)
+        dsql_strbuf_addf(sb, "%02x", ((const unsigned char *)value->as.ptr)[i]);
+}
+
+static void describe(const struct dsql_call *call, const struct dsql_token *token,
+                     struct dsql_strbuf *entity, struct dsql_strbuf *expected)
+{
+    static const char *const names[] = {[DSQL_FENCED_NOTHING] = "row",
+                                        [DSQL_FENCED_SHARD] = "shard",
+                                        [DSQL_FENCED_EXECUTION] = "execution",
+                                        [DSQL_FENCED_CURRENT] = "current execution",
+                                        [DSQL_FENCED_TASK_QUEUE] = "task queue"};
+    dsql_strbuf_add_str(entity, names[call->op->fence.what]);
+    for (size_t i = 0; i < call->op->fence.keys; i++) {
+        if (call->params[i].kind == DSQL_PARAM_NULL)
+            continue;
+        dsql_strbuf_add_char(entity, i ? '/' : ' ');
+        add_value(entity, &call->params[i]);
+    }
+    for (size_t i = 0; i < call->op->fence.tokens; i++) {
+        dsql_strbuf_addf(expected, "%s%.*s ", i ? ", " : "",
+                         DSQL_SPAN_ARG(call->op->fields[call->op->fence.keys + i].name));
+        add_value(expected, &token->values[i]);
+    }
+}
+
+/* A write of a row whose token the transaction remembers: it must still be there. What is written
+ * is the token from now on. */
+static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token *token)
+{
+    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    size_t fields = call->op->field_count, keys = call->op->fence.keys;
+    char entity_memory[256], token_memory[128];
+    struct dsql_strbuf entity, expected;
+    struct dsql_token written = {0};
+    enum dsql_rc rc;
+    dsql_strbuf_init(&entity, entity_memory, sizeof(entity_memory));
+    dsql_strbuf_init(&expected, token_memory, sizeof(token_memory));
+    describe(call, token, &entity, &expected);
+    struct dsql_fence fence = {entity.ptr, expected.ptr, 1};
+    for (size_t i = 0; i < call->op->fence.tokens; i++) {
+        call->params[fields + i] = token->values[i];
+        dsql_token_set(&written, i, &call->params[keys + i]);
+    }
+    if (call->store->options.pipelined)
+        rc = dsql_cas_defer(call->tx->tx, &statement->guarded, call->params,
+                            fields + statement->extra, &fence, call->err);
+    else
+        rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params, fields + statement->extra,
+                      &fence, call->err);
+    if (rc)
+        return rc;
+    call->result->affected = 1;
+    rc =
+        dsql_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params, keys, &written);
+    return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
+}
+
+static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, bool queued)
+{
+    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    const struct dsql_param *params = call->params + from * call->op->field_count;
+    size_t n = (call->op->field_count << size) + statement->extra;
+    int64_t affected = 0;
+    if (!queued) {
+        enum dsql_rc rc =
+            dsql_tx_exec(call->tx->tx, &statement->by_size[size], params, n, &affected, call->err);
+        call->result->affected += affected;
+        return rc;
+    }
+    if (!statement->counts_inputs)
+        call->result->affected = -1;
+    else
+        call->result->affected += (int64_t)1 << size;
+    return dsql_tx_defer(call->tx->tx, &statement->by_size[size], params, n, call->err);
+}
+
+enum dsql_rc dsql_call_exec(struct dsql_call *call)
+{
+    bool queued = call->store->options.pipelined && (call->op->flags & DSQL_OP_QUEUED);
+    size_t from = 0, size = DSQL_SIZES - 1;
+    while (from < call->count) {
+        while (((size_t)1 << size) > call->count - from)
+            size--;
+        enum dsql_rc rc = exec_some(call, from, size, queued);
+        if (rc)
+            return rc;
+        from += (size_t)1 << size;
+    }
+    if ((call->op->flags & DSQL_OP_CAS) && call->result->affected == 0)
+        return dsql_err_set(call->err, DSQL_CONDITION_FAILED,
+                            "%s: the row is not there any more as it was expected", call->op->name);
+    return DSQL_OK;
+}
+
+/* Deletes in portions until the last was not full, or the caller's own limit is reached. */
+static enum dsql_rc exec_limited(struct dsql_call *call)
+{
+    size_t fields = call->op->field_count;
+    int64_t limit = call->params[fields - 1].as.i64, total = 0, portion;
+    enum dsql_rc rc;
+    do {
+        portion = limit - total < DSQL_CALL_PORTION ? limit - total : DSQL_CALL_PORTION;
+        call->params[fields] = dsql_i64(portion);
+        call->result->affected = 0;
+        rc = exec_some(call, 0, 0, false);
+        total += call->result->affected;
+    } while (!rc && call->result->affected == portion && total < limit);
+    call->result->affected = total;
+    return rc;
+}
+
+enum dsql_rc dsql_call_in(struct dsql_call *call)
+{
+    const struct dsql_token *token = NULL;
+    struct dsql_rows *rows = NULL;
+    dsql_result_clear(call->result, call->op->column_count);
+    if (call->op->flags & DSQL_OP_SPECIAL)
+        return dsql_call_special(call);
+    if (call->op->kind != DSQL_KIND_EXEC) {
+        enum dsql_rc rc = dsql_call_query(call, call->which, &rows);
+        if (!rc)
+            rc = dsql_call_finish_query(call, rows);
+        dsql_rows_free(rows);
+        return rc;
+    }
+    if (call->op->choice == DSQL_CHOICE_LIMITED)
+        return exec_limited(call);
+    if (call->op->fence.mode == DSQL_FENCE_CHECK) {
+        token = dsql_tokens_find(&call->tx->tokens, call->op->fence.what, call->params,
+                                 call->op->fence.keys);
+        if (token)
+            return exec_fenced(call, token);
+        for (size_t i = 0; i < call->op->fence.tokens; i++)
+            call->params[call->op->field_count + i] = dsql_null();
+    }
+    return dsql_call_exec(call);
+}
+
+/* -- On the pool. */
+
+static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    struct dsql_call *call = arg;
+    struct dsql_store_tx own = {.store = call->store, .tx = tx};
+    struct dsql_err *outer = call->err;
+    call->tx = &own;
+    call->err = err;
+    enum dsql_rc rc = dsql_call_in(call);
+    call->tx = NULL;
+    call->err = outer;
+    dsql_tokens_fini(&own.tokens);
+    return rc;
+}
+
+/* Whether it is one statement, which needs neither BEGIN nor COMMIT. */
+static bool is_single(const struct dsql_call *call)
+{
+    bool power = (call->count & (call->count - 1)) == 0;
+    bool two_steps = (call->op->flags & DSQL_OP_SPECIAL) && call->op->statements[1];
+    return power && call->count <= (size_t)1 << (DSQL_SIZES - 1) && !two_steps;
+}
+
+static enum dsql_rc run_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
+{
+    struct dsql_tx_policy policy = given ? *given : call->store->options.policy;
+    policy.single = is_single(call);
+    policy.read_only = false;
+    return dsql_tx_run(call->store->pool, call->op->name, body, call, &policy, call->err);
+}
+
+/* Each portion is a transaction of its own, so that any number of rows can go. */
+static enum dsql_rc run_in_portions(struct dsql_call *call, const struct dsql_tx_policy *policy)
+{
+    size_t fields = call->op->field_count;
+    int64_t total = 0, limit = INT64_MAX, portion;
+    if (call->op->choice == DSQL_CHOICE_LIMITED)
+        limit = call->params[fields - 1].as.i64;
+    enum dsql_rc rc;
+    do {
+        portion = limit - total < DSQL_CALL_PORTION ? limit - total : DSQL_CALL_PORTION;
+        call->params[fields] = dsql_i64(portion);
+        if (call->op->choice == DSQL_CHOICE_LIMITED)
+            call->params[fields - 1] = dsql_i64(portion);
+        rc = run_on_pool(call, policy);
+        total += rc ? 0 : call->result->affected;
+    } while (!rc && call->result->affected == portion && total < limit);
+    call->result->affected = total;
+    return rc;
+}
+
+enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx, enum dsql_op op,
+                             const struct dsql_param *params, size_t count,
+                             const struct dsql_tx_policy *policy, struct dsql_result *result,
+                             struct dsql_err *err)
+{
+    struct dsql_result unwanted = {0};
+    struct dsql_call call = {.store = store,
+                             .tx = tx,
+                             .id = op,
+                             .op = dsql_op_info(op),
+                             .values = params,
+                             .count = count,
+                             .result = result ? result : &unwanted,
+                             .err = err};
+    assert((unsigned)op < DSQL_OP_COUNT && (!tx || !policy));
+    dsql_result_clear(call.result, call.op->column_count);
+    if (count == 0 && (call.op->flags & DSQL_OP_MULTI))
+        return DSQL_OK;
+    if (count != 1 && !(call.op->flags & DSQL_OP_MULTI))
+        return dsql_err_set(err, DSQL_INVALID, "%s takes one input, not %zu", call.op->name, count);
+    enum dsql_rc rc = dsql_call_convert(&call, params);
+    if (!rc)
+        rc = dsql_call_choose(&call);
+    if (rc)
+        ;
+    else if (tx)
+        rc = dsql_call_in(&call);
+    else if (call.op->flags & DSQL_OP_BATCH)
+        rc = run_in_portions(&call, policy);
+    else
+        rc = run_on_pool(&call, policy);
+    dsql_call_fini(&call);
+    dsql_result_fini(&unwanted);
+    return rc;
+}

@@ -1,0 +1,62 @@
+/* One call of an operation, between the files of this folder. */
+#ifndef DSQL_TEMPORAL_CALL_H
+#define DSQL_TEMPORAL_CALL_H
+
+#include "temporal/ops.h"
+#include "temporal/statements.h"
+#include "temporal/store.h"
+
+enum {
+    DSQL_CALL_EXTRA_MAX = 2,
+    DSQL_CALL_PARAMS_INLINE = 32,
+    DSQL_CALL_TEXT_INLINE = 512,
+    DSQL_CALL_PORTION = 1000 /* rows that a BATCH deletes at once; a transaction takes 3,000 */
+};
+
+struct dsql_call {
+    struct dsql_store *store;
+    struct dsql_store_tx *tx; /* NULL on the pool, until its own transaction has begun */
+    enum dsql_op id;
+    const struct dsql_op_info *op;
+    const struct dsql_param *values; /* the caller's */
+    struct dsql_param *params;       /* as the statement wants them, with room for the extra ones */
+    size_t count;                    /* inputs */
+    size_t which;                    /* statement */
+    bool one;                        /* no row is DSQL_NOT_FOUND */
+    struct dsql_result *result;
+    struct dsql_err *err;
+
+    void *heap; /* when the room below does not do */
+    struct dsql_param own_params[DSQL_CALL_PARAMS_INLINE + DSQL_CALL_EXTRA_MAX];
+    char own_text[DSQL_CALL_TEXT_INLINE];
+};
+
+/* values.c: fills params from the caller's values: checks them, encodes keys. fini afterwards. */
+DSQL_MUST_USE enum dsql_rc dsql_call_convert(struct dsql_call *call,
+                                             const struct dsql_param *values);
+void dsql_call_fini(struct dsql_call *call);
+
+/* choice.c */
+DSQL_MUST_USE enum dsql_rc dsql_call_choose(struct dsql_call *call);
+
+/* result.c: what was there before is gone; rows are added behind. */
+void dsql_result_clear(struct dsql_result *result, size_t columns);
+DSQL_MUST_USE enum dsql_rc dsql_result_add(struct dsql_call *call, const struct dsql_rows *rows);
+/* The number in a column of the only row, changed in place. */
+void dsql_result_patch(struct dsql_result *result, size_t column, int64_t value);
+
+/* call.c: inside a transaction. */
+DSQL_MUST_USE enum dsql_rc dsql_call_in(struct dsql_call *call);
+/* Runs the chosen query with its extra parameters in place; the caller frees *rows. */
+DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call, size_t which,
+                                           struct dsql_rows **rows);
+/* Runs all inputs of a statement that changes rows. */
+DSQL_MUST_USE enum dsql_rc dsql_call_exec(struct dsql_call *call);
+/* Adds the rows to the result, remembers the token of a lock, and minds `one`. */
+DSQL_MUST_USE enum dsql_rc dsql_call_finish_query(struct dsql_call *call,
+                                                  const struct dsql_rows *rows);
+
+/* special.c: the operations that are more than a statement. */
+DSQL_MUST_USE enum dsql_rc dsql_call_special(struct dsql_call *call);
+
+#endif

@@ -1,0 +1,120 @@
+/* The operations that are more than one statement. */
+#include "base/clock.h"
+#include "temporal/call.h"
+
+enum { LAST_WRITE_VERSION = 5 }; /* its column in a current execution */
+
+/*
+ * Temporal locks a current execution and its execution with one JOIN. Here it is two locks by key:
+ * the current one names the run, and its execution tells last_write_version. As with the JOIN, a
+ * current one without an execution is not seen.
+ */
+static enum dsql_rc lock_current_and_execution(struct dsql_call *call)
+{
+    enum { EXECUTION = 2 };
+    struct dsql_rows *current = NULL, *execution = NULL;
+    int64_t version = 0;
+    enum dsql_rc rc = dsql_call_query(call, call->which, &current);
+    if (!rc && dsql_rows_count(current) > 0) {
+        size_t len = 0;
+        const void *run_id = dsql_rows_bytes(current, 0, 0, &len);
+        call->params[call->op->field_count] = dsql_raw(run_id, len);
+        rc = dsql_call_query(call, EXECUTION, &execution);
+        if (!rc && dsql_rows_i64(execution, 0, 0, &version)) {
+            rc = dsql_call_finish_query(call, current);
+            if (!rc)
+                dsql_result_patch(call->result, LAST_WRITE_VERSION, version);
+        }
+    }
+    dsql_rows_free(current);
+    dsql_rows_free(execution);
+    return rc;
+}
+
+/* The last id of a queue is read, then its row is locked by its key. In one snapshot that is one
+ * step; two who enqueue at once lock the same row and insert the same id. */
+static enum dsql_rc lock_last_message(struct dsql_call *call)
+{
+    enum { READ, LOCK };
+    struct dsql_rows *last = NULL, *locked = NULL;
+    int64_t id = 0;
+    enum dsql_rc rc = dsql_call_query(call, READ, &last);
+    if (!rc && dsql_rows_i64(last, 0, 0, &id)) {
+        call->params[call->op->field_count] = dsql_i64(id);
+        rc = dsql_call_query(call, LOCK, &locked);
+    }
+    if (!rc)
+        rc = dsql_call_finish_query(call, locked);
+    dsql_rows_free(last);
+    dsql_rows_free(locked);
+    return rc;
+}
+
+static enum dsql_rc draw_ids(struct dsql_call *call)
+{
+    struct dsql_store *store = call->store;
+    size_t fields = call->op->field_count;
+    bool out_of_ids = false;
+    (void)pthread_mutex_lock(&store->ids_lock);
+    for (size_t i = 0; i < call->count; i++) {
+        size_t at = i * fields + fields - 1;
+        if (call->values[at].kind != DSQL_PARAM_NULL)
+            continue;
+        call->params[at] =
+            dsql_i64(dsql_snowflake_next(&store->ids, dsql_clock_wall(&dsql_clock_system)));
+        out_of_ids = out_of_ids || call->params[at].as.i64 == 0;
+    }
+    (void)pthread_mutex_unlock(&store->ids_lock);
+    return out_of_ids
+               ? dsql_err_set(call->err, DSQL_LIMIT, "the ids of buffered events are used up")
+               : DSQL_OK;
+}
+
+/* The ids are new at each try. One that another process has given to the same execution is met as a
+ * duplicate key; the transaction is then run again, as after any conflict. */
+static enum dsql_rc insert_events(struct dsql_call *call)
+{
+    enum dsql_rc rc = draw_ids(call);
+    if (!rc)
+        rc = dsql_call_exec(call);
+    bool drawn = call->values[call->op->field_count - 1].kind == DSQL_PARAM_NULL;
+    if (rc == DSQL_DUPLICATE && drawn)
+        return dsql_err_set(call->err, DSQL_CONFLICT,
+                            "another process gave the same id to a buffered event");
+    return rc;
+}
+
+/* Whoever reads them will write behind them, also with a clock that is slow. */
+static enum dsql_rc select_events(struct dsql_call *call)
+{
+    enum { ID = 2 };
+    struct dsql_rows *rows = NULL;
+    int64_t id = 0;
+    enum dsql_rc rc = dsql_call_query(call, call->which, &rows);
+    if (!rc)
+        rc = dsql_call_finish_query(call, rows);
+    if (!rc && dsql_rows_count(rows) > 0 &&
+        dsql_rows_i64(rows, dsql_rows_count(rows) - 1, ID, &id)) {
+        (void)pthread_mutex_lock(&call->store->ids_lock);
+        dsql_snowflake_see(&call->store->ids, id);
+        (void)pthread_mutex_unlock(&call->store->ids_lock);
+    }
+    dsql_rows_free(rows);
+    return rc;
+}
+
+enum dsql_rc dsql_call_special(struct dsql_call *call)
+{
+    switch ((int)call->id) { /* few of many */
+    case DSQL_OP_LockCurrentExecutionsJoinExecutions:
+        return lock_current_and_execution(call);
+    case DSQL_OP_GetLastEnqueuedMessageIDForUpdate:
+    case DSQL_OP_GetLastEnqueuedMessageIDForUpdateV2:
+        return lock_last_message(call);
+    case DSQL_OP_InsertIntoBufferedEvents:
+        return insert_events(call);
+    case DSQL_OP_SelectFromBufferedEvents:
+        return select_events(call);
+    }
+    return dsql_err_set(call->err, DSQL_INVALID, "%s is nothing special", call->op->name);
+}

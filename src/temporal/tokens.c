@@ -1,0 +1,125 @@
+#include "temporal/tokens.h"
+
+#include <stdlib.h>
+
+static bool has_pointer(const struct dsql_param *p)
+{
+    return p->kind == DSQL_PARAM_RAW || p->kind == DSQL_PARAM_BYTES || p->kind == DSQL_PARAM_UUID ||
+           p->kind == DSQL_PARAM_TEXT;
+}
+
+static size_t piece_size(const struct dsql_param *p)
+{
+    return sizeof(int64_t) + (has_pointer(p) ? (size_t)p->len : 0);
+}
+
+static size_t key_size(const struct dsql_param *params, size_t keys)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < keys; i++)
+        size += piece_size(&params[i]);
+    return size;
+}
+
+/* Length and bytes, or the number: no two keys have the same form. NULL is a length of -1. */
+static void write_key(unsigned char *out, const struct dsql_param *params, size_t keys)
+{
+    for (size_t i = 0; i < keys; i++) {
+        const struct dsql_param *p = &params[i];
+        int64_t head = p->kind == DSQL_PARAM_NULL ? -1 : has_pointer(p) ? p->len : p->as.i64;
+        memcpy(out, &head, sizeof(head));
+        if (has_pointer(p) && p->len > 0)
+            memcpy(out + sizeof(head), p->as.ptr, (size_t)p->len);
+        out += piece_size(p);
+    }
+}
+
+static bool matches(const struct dsql_token_entry *entry, const struct dsql_param *params,
+                    size_t keys)
+{
+    const unsigned char *at = entry->key;
+    if (key_size(params, keys) != entry->key_len)
+        return false;
+    for (size_t i = 0; i < keys; i++) {
+        const struct dsql_param *p = &params[i];
+        int64_t head = p->kind == DSQL_PARAM_NULL ? -1 : has_pointer(p) ? p->len : p->as.i64;
+        if (memcmp(at, &head, sizeof(head)) != 0 ||
+            (has_pointer(p) && p->len > 0 &&
+             memcmp(at + sizeof(head), p->as.ptr, (size_t)p->len) != 0))
+            return false;
+        at += piece_size(p);
+    }
+    return true;
+}
+
+void dsql_tokens_fini(struct dsql_tokens *tokens)
+{
+    for (size_t i = 0; i < tokens->count; i++)
+        free(tokens->entries[i].key);
+    free(tokens->entries);
+    *tokens = (struct dsql_tokens){0};
+}
+
+void dsql_token_set(struct dsql_token *token, size_t i, const struct dsql_param *value)
+{
+    token->values[i] = *value;
+    if (!has_pointer(value))
+        return;
+    assert(value->len == sizeof(token->bytes[i]));
+    memcpy(token->bytes[i], value->as.ptr, sizeof(token->bytes[i]));
+}
+
+/* The pointers of a copy must lead into the copy. */
+static void settle(struct dsql_token *token)
+{
+    for (size_t i = 0; i < DSQL_OP_TOKENS_MAX; i++)
+        if (has_pointer(&token->values[i]))
+            token->values[i].as.ptr = token->bytes[i];
+}
+
+static struct dsql_token_entry *find(const struct dsql_tokens *tokens, enum dsql_fence_what what,
+                                     const struct dsql_param *params, size_t keys)
+{
+    for (size_t i = 0; i < tokens->count; i++)
+        if (tokens->entries[i].what == what && matches(&tokens->entries[i], params, keys))
+            return &tokens->entries[i];
+    return NULL;
+}
+
+const struct dsql_token *dsql_tokens_find(const struct dsql_tokens *tokens,
+                                          enum dsql_fence_what what,
+                                          const struct dsql_param *params, size_t keys)
+{
+    struct dsql_token_entry *entry = find(tokens, what, params, keys);
+    if (!entry)
+        return NULL;
+    settle(&entry->token); /* the list may have moved */
+    return &entry->token;
+}
+
+enum dsql_rc dsql_tokens_remember(struct dsql_tokens *tokens, enum dsql_fence_what what,
+                                  const struct dsql_param *params, size_t keys,
+                                  const struct dsql_token *token)
+{
+    struct dsql_token_entry *entry = find(tokens, what, params, keys);
+    if (entry) {
+        entry->token = *token;
+        return DSQL_OK;
+    }
+    if (tokens->count == tokens->cap) {
+        size_t cap = tokens->cap ? 2 * tokens->cap : 4;
+        struct dsql_token_entry *grown =
+            reallocarray(tokens->entries, cap, sizeof(*tokens->entries));
+        if (!grown)
+            return DSQL_NO_MEMORY;
+        tokens->entries = grown;
+        tokens->cap = cap;
+    }
+    size_t len = key_size(params, keys);
+    unsigned char *key = malloc(len);
+    if (!key)
+        return DSQL_NO_MEMORY;
+    write_key(key, params, keys);
+    tokens->entries[tokens->count++] = (struct dsql_token_entry){what, key, len, *token};
+    return DSQL_OK;
+}

@@ -1,0 +1,169 @@
+/* From the caller's values to a statement's parameters, and from structs to values. */
+#include <stdlib.h>
+
+#include "temporal/call.h"
+#include "temporal/key.h"
+
+static bool is_number(enum dsql_op_type type)
+{
+    return type == DSQL_OP_I4 || type == DSQL_OP_I8 || type == DSQL_OP_BOOL || type == DSQL_OP_TIME;
+}
+
+static enum dsql_rc bad(const struct dsql_call *call, const struct dsql_op_field *field,
+                        enum dsql_rc rc, const char *why)
+{
+    return dsql_err_set(call->err, rc, "%s: %.*s %s", call->op->name, DSQL_SPAN_ARG(field->name),
+                        why);
+}
+
+static bool is_null(const struct dsql_op_field *field, const struct dsql_param *value)
+{
+    return value->kind == DSQL_PARAM_NULL ||
+           (field->nullable && !is_number(field->type) && !value->as.ptr);
+}
+
+static enum dsql_rc convert_number(struct dsql_call *call, const struct dsql_op_field *field,
+                                   const struct dsql_param *value, struct dsql_param *out)
+{
+    /* PostgreSQL's years end in 294276; its own clock starts in 2000. */
+    static const int64_t time_min = INT64_C(-210866803200000000),
+                         time_max = INT64_C(9223371331200000000);
+    static const enum dsql_param_kind kinds[] = {[DSQL_OP_I4] = DSQL_PARAM_I32,
+                                                 [DSQL_OP_I8] = DSQL_PARAM_I64,
+                                                 [DSQL_OP_BOOL] = DSQL_PARAM_BOOL,
+                                                 [DSQL_OP_TIME] = DSQL_PARAM_TIMESTAMP};
+    int64_t number = value->as.i64;
+    if (field->type == DSQL_OP_I4 && (number < INT32_MIN || number > INT32_MAX))
+        return bad(call, field, DSQL_INVALID, "does not fit into 32 bits");
+    if (field->type == DSQL_OP_TIME && (number < time_min || number >= time_max))
+        return bad(call, field, DSQL_INVALID, "is no time PostgreSQL knows");
+    *out =
+        dsql_param_number(kinds[field->type], field->type == DSQL_OP_BOOL ? number != 0 : number);
+    return DSQL_OK;
+}
+
+/* text: where encoded keys go. */
+static enum dsql_rc convert_bytes(struct dsql_call *call, const struct dsql_op_field *field,
+                                  const struct dsql_param *value, char **text,
+                                  struct dsql_param *out)
+{
+    struct dsql_span bytes = {value->as.ptr ? value->as.ptr : "",
+                              value->as.ptr && value->len > 0 ? (size_t)value->len : 0};
+    if (value->len < 0)
+        return bad(call, field, DSQL_INVALID, "is too long");
+    if (field->type == DSQL_OP_UUID && bytes.len != sizeof(struct dsql_id))
+        return bad(call, field, DSQL_INVALID, "is not 16 bytes long");
+    if (field->type == DSQL_OP_KEY) {
+        size_t size = dsql_key_size(bytes);
+        if (size > DSQL_KEY_MAX)
+            return bad(call, field, DSQL_TOO_LARGE, "is too long for a key");
+        dsql_key_encode(bytes, *text);
+        bytes = (struct dsql_span){*text, size};
+        *text += size;
+    }
+    *out = dsql_raw(bytes.ptr, bytes.len);
+    return DSQL_OK;
+}
+
+static size_t text_needed(const struct dsql_call *call, const struct dsql_param *values)
+{
+    size_t need = 0;
+    for (size_t i = 0; i < call->count * call->op->field_count; i++)
+        if (call->op->fields[i % call->op->field_count].type == DSQL_OP_KEY &&
+            values[i].kind != DSQL_PARAM_NULL && values[i].len > 0)
+            need += 2 * (size_t)values[i].len;
+    return need;
+}
+
+enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *values)
+{
+    size_t fields = call->op->field_count, n = call->count * fields;
+    size_t text_size = text_needed(call, values);
+    char *text = call->own_text;
+    call->params = call->own_params;
+    if (n > DSQL_CALL_PARAMS_INLINE || text_size > DSQL_CALL_TEXT_INLINE) {
+        size_t params_size = (n + DSQL_CALL_EXTRA_MAX) * sizeof(struct dsql_param);
+        call->heap = malloc(params_size + text_size);
+        if (!call->heap)
+            return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
+        call->params = call->heap;
+        text = (char *)call->heap + params_size;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct dsql_op_field *field = &call->op->fields[i % fields];
+        enum dsql_rc rc = DSQL_OK;
+        if (is_null(field, &values[i]))
+            call->params[i] = dsql_null();
+        else if (is_number(field->type))
+            rc = convert_number(call, field, &values[i], &call->params[i]);
+        else
+            rc = convert_bytes(call, field, &values[i], &text, &call->params[i]);
+        if (rc)
+            return rc;
+    }
+    return DSQL_OK;
+}
+
+void dsql_call_fini(struct dsql_call *call)
+{
+    free(call->heap);
+}
+
+/* One field of a struct as a value. */
+static struct dsql_param value_of(const struct dsql_op_field *field, const char *at)
+{
+    struct dsql_slice slice;
+    int64_t wide;
+    int32_t narrow;
+    bool truth;
+    switch (field->type) {
+    case DSQL_OP_I4:
+        memcpy(&narrow, at, sizeof(narrow));
+        return dsql_i32(narrow);
+    case DSQL_OP_BOOL:
+        memcpy(&truth, at, sizeof(truth));
+        return dsql_bool(truth);
+    case DSQL_OP_I8:
+    case DSQL_OP_TIME:
+        memcpy(&wide, at, sizeof(wide));
+        return field->nullable && wide == DSQL_NULL_I64 ? dsql_null() : dsql_i64(wide);
+    case DSQL_OP_UUID:
+        if (!field->nullable)
+            return dsql_uuid(at);
+        break;
+    case DSQL_OP_TEXT:
+    case DSQL_OP_BYTES:
+    case DSQL_OP_KEY:
+    case DSQL_OP_TYPES:
+        break;
+    }
+    memcpy(&slice, at, sizeof(slice));
+    struct dsql_param value = dsql_param_pointer(DSQL_PARAM_BYTES, slice.ptr, slice.len);
+    value.kind = DSQL_PARAM_BYTES; /* no pointer means what the field says it means */
+    return value;
+}
+
+enum dsql_rc dsql_store_call_typed(struct dsql_store *store, struct dsql_store_tx *tx,
+                                   enum dsql_op op, const void *inputs, size_t count,
+                                   struct dsql_result *result, struct dsql_err *err)
+{
+    struct dsql_param inline_values[DSQL_CALL_PARAMS_INLINE], *values = inline_values;
+    const struct dsql_op_info *info = dsql_op_info(op);
+    assert((unsigned)op < DSQL_OP_COUNT);
+    if (count * info->field_count > DSQL_CALL_PARAMS_INLINE) {
+        values = reallocarray(NULL, count * info->field_count, sizeof(*values));
+        if (!values)
+            return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    }
+    struct dsql_param *value = values;
+    for (size_t i = 0; i < count; i++) {
+        const char *input = (const char *)inputs + i * info->input_size;
+        size_t end = 0;
+        for (size_t f = 0; f < info->field_count; f++)
+            *value++ = value_of(&info->fields[f], input + dsql_op_place(&info->fields[f], &end));
+    }
+    enum dsql_rc rc = dsql_store_call(store, tx, op, values, count, NULL, result, err);
+    if (values != inline_values)
+        free(values);
+    return rc;
+}

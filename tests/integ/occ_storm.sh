@@ -1,0 +1,78 @@
+#!/bin/bash
+# Many clients at the same instant: nothing is lost, nothing appears that was not committed, all
+# constraints hold. The same with a log that is far too small, during VACUUM, and when a backend of
+# PostgreSQL or a client is killed.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+storm=$BUILD_DIR/tests/occ_storm
+data=$scratch/data
+chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+
+start_local() {
+    rm -f "$scratch/ready"
+    "$dsql" local --port 0 --data "$data" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
+    pid=$!
+    for _ in $(seq 600); do
+        [ -e "$scratch/ready" ] && return
+        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
+        sleep 0.1
+    done
+    fail "dsql local is not ready"
+}
+stop_local() {
+    kill -TERM $pid
+    wait $pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"
+}
+in_env() { bash -c 'source "$0"; "$@"' "$scratch/ready" "$@"; }
+# The PostgreSQL behind, past the front. Without the client's environment.
+behind() { psql -X -h "$data/run" -U dsql_super -d postgres -Atqc "$1"; }
+
+start_local
+in_env "$storm" make
+expect 0 in_env "$storm" run 0 16 40
+echo "all in order: $out"
+
+# VACUUM makes pages all-visible while transactions with deletes of their own are open.
+in_env "$storm" run 100 4 100 >"$scratch/run" 2>&1 &
+run=$!
+while kill -0 $run 2>/dev/null; do
+    behind 'vacuum counter, ledger, pair, parent, child, uniq'
+    sleep 0.05
+done
+wait $run || fail "beside VACUUM: $(cat "$scratch/run")"
+echo "beside VACUUM: $(cat "$scratch/run")"
+
+# A client is killed in the middle of everything.
+in_env exec "$storm" run 200 8 100000 >/dev/null 2>&1 &
+victim=$!
+in_env "$storm" run 300 4 30 >"$scratch/run" 2>&1 &
+run=$!
+for _ in $(seq 600); do
+    [ "$(behind 'select count(*) from ledger where thread between 200 and 299')" -gt 20 ] && break
+    sleep 0.1
+done
+kill -KILL $victim
+wait $victim 2>/dev/null || true
+wait $run || fail "a client was killed: $(cat "$scratch/run")"
+echo "a client was killed: $(cat "$scratch/run")"
+
+# A backend is killed: PostgreSQL throws everybody out and recovers.
+in_env "$storm" run 400 8 150 >"$scratch/run" 2>&1 &
+run=$!
+for _ in $(seq 600); do
+    [ "$(behind 'select count(*) from ledger where thread between 400 and 499')" -gt 5 ] && break
+    sleep 0.1
+done
+kill -KILL "$(behind "select pid from pg_stat_activity where usename = 'admin' limit 1")"
+wait $run || fail "a backend was killed: $(cat "$scratch/run")"
+echo "a backend was killed: $(cat "$scratch/run")"
+stop_local
+
+# With a log of 64 entries many fail who need not, and nobody commits who must not.
+echo 'dsql.log_entries = 64' >>"$data/pg/postgresql.conf"
+start_local
+[ "$(behind 'show dsql.log_entries')" = 64 ] || fail "the log is not small"
+expect 0 in_env "$storm" run 500 8 40
+echo "with a small log: $out"
+expect 0 in_env "$BUILD_DIR/tests/occ_script" "$SOURCE_DIR/tests/vectors/occ/small-log/floor.txt"
+stop_local

@@ -1,0 +1,311 @@
+/*
+ * The protocol of src/core/blocks.c as a model for spin. One registry item; N owners that change it
+ * with conditional updates; a network that delays, loses, and answers late; crashes, silences of any
+ * length, an outage of the registry. Time is a number of ticks; a beat is due every tick.
+ *
+ * What is left out: numbers that only tune (back-off, shares), and the wall clock, which the protocol
+ * does not use. Owners may take, give back, draw and return as they please: any policy is covered.
+ *
+ * The letters are those of the plan:
+ *   (a) ROWS      the table never gives away more than CAP
+ *       HELD      connections of all owners that are not silent never exceed CAP
+ *   (b) REUSED    a dead owner's block is gone within TTL + 4 beats (less than 2 TTL) once faults stopped
+ *   (c) KEPT      an outage closes no connection: only closing, crashing and a lost block do, in the text
+ *   (d) ALIVE     nobody takes the block of an owner that is neither dead nor silent
+ *   (e) RATE      a bucket that counts real connects is never overdrawn
+ *   (f)           nothing in here deletes items because they are old
+ *
+ * BREAK=1..5 removes one rule each; check.sh expects the checker to notice.
+ */
+#ifndef N
+#define N 2
+#endif
+#define CAP   2
+#define BURST 2
+#define RATE  1
+#define TTL   2
+#ifndef BREAK
+#define BREAK 0
+#endif
+/* One tick more than the longest pause because exchanges early in one tick and late in another measure a
+ * tick too much; one more for an outage so short, right after the pause, that the observer missed it. */
+#if BREAK == 1
+#define STILL_FOR (TTL + 1)
+#else
+#define STILL_FOR (TTL + 2)
+#endif
+
+mtype = { none, grow, shrink, draw };
+
+/* The item. version and claim epoch are kept as "has changed since j looked". */
+bool in[N];
+byte slots[N], permits[N];
+byte level = BURST, spent;
+bool version_new[N], claim_new[N], beat_new[N * N];
+
+/* The owners. */
+bool alive[N] = true, silent[N];
+bool unheard[N];        /* was silent, and has not exchanged since */
+byte conns[N], held[N]; /* connections; permits it may use */
+byte may[N];            /* slots it may use */
+byte age[N];            /* since the last beat it knows of was sent */
+byte room[N];           /* slots that were free when it last looked */
+byte since_claim[N];    /* since it first saw the claim epoch */
+byte still[N * N];      /* how long it saw an entry stand still, answers coming in */
+bool answered[N];
+mtype net[N];           /* its request under way */
+byte net_n[N];
+bool net_done[N];       /* it was applied and the answer has not come */
+
+bool up = true, calm;
+byte up_for = TTL;
+byte real = BURST;      /* the bucket that counts real connects */
+byte dead_for[N];
+byte j0;
+
+inline sum_slots(total)
+{
+    total = 0;
+    for (k : 0 .. N - 1) { total = total + (in[k] -> slots[k] : 0) }
+}
+
+/* level + permits handed out + spent since the last claim: only a claim changes it. */
+inline sum_bucket(total)
+{
+    total = level + spent;
+    for (k : 0 .. N - 1) { total = total + (in[k] -> permits[k] : 0) }
+}
+
+inline check()
+{
+    sum_slots(t);
+    assert(t <= CAP);                                                        /* (a) ROWS */
+    t = 0;
+    for (k : 0 .. N - 1) { t = t + ((alive[k] && !unheard[k]) -> conns[k] : 0) }
+    assert(t <= CAP);                                                        /* (a) HELD */
+}
+
+/* j's entry has changed. */
+inline beat(j)
+{
+    for (k : 0 .. N - 1) { beat_new[k * N + j] = true }
+    age[j] = 0;
+}
+
+/* j has an answer: it knows the item as it is now. */
+inline look(j)
+{
+    for (k : 0 .. N - 1) {
+        if
+        :: beat_new[j * N + k] -> beat_new[j * N + k] = false; still[j * N + k] = 0
+        :: else
+        fi
+    }
+    if
+    :: claim_new[j] -> claim_new[j] = false; since_claim[j] = 0
+    :: else
+    fi;
+    version_new[j] = false;
+    sum_slots(t);
+    room[j] = CAP - t;
+    answered[j] = true;
+}
+
+/* What it spent is reported with whatever it writes. */
+inline report(j)
+{
+    spent = spent + permits[j] - held[j];
+    permits[j] = held[j];
+}
+
+/* What every claim does: what was spent still counts against the capacity, then is forgotten. */
+inline claim(j)
+{
+    sum_bucket(t);
+#if BREAK == 2
+    t = t - spent;
+#endif
+    t = (since_claim[j] * RATE < BURST - t -> since_claim[j] * RATE : BURST - t);
+    level = level + t;
+    spent = 0;
+    for (k : 0 .. N - 1) { claim_new[k] = true }
+}
+
+inline apply(j)
+{
+    if
+    :: net[j] == grow && !version_new[j] ->
+        slots[j] = slots[j] + net_n[j];
+#if BREAK != 3
+        for (k : 0 .. N - 1) { version_new[k] = (k != j || version_new[k]) }
+#endif
+        report(j); beat(j); net_done[j] = true
+    :: net[j] == shrink -> slots[j] = slots[j] - net_n[j]; report(j); beat(j); net_done[j] = true
+    :: net[j] == draw && level >= net_n[j] ->
+        report(j);
+        level = level - net_n[j];
+        permits[j] = permits[j] + net_n[j];
+        beat(j); net_done[j] = true
+    :: else -> net[j] = none /* refused: the answer says so */
+    fi
+}
+
+/* A plain beat after whatever became of the request before: a condition on its own last beat means
+ * that at most one of the two is applied, and the answer tells which. */
+inline settle(j)
+{
+    if
+    :: !in[j] -> /* gone: everything closes, and it begins anew */
+        conns[j] = 0; held[j] = 0; may[j] = 0;
+        in[j] = true; slots[j] = 0; permits[j] = 0
+    :: else ->
+        if
+        :: net[j] == draw && net_done[j] -> held[j] = held[j] + net_n[j]
+        :: else
+        fi;
+        may[j] = slots[j]
+    fi;
+    net[j] = none; net_done[j] = false; net_n[j] = 0; unheard[j] = false;
+    beat(j);
+    look(j)
+}
+
+proctype owner(byte j)
+{
+    byte k, t;
+end:
+    do
+    :: atomic { alive[j] && !silent[j] && up && (!in[j] || !answered[j] || unheard[j] || net[j] != none) -> settle(j); check(); t = 0 }
+
+    /* Requests. The sender is pessimistic: what it gives back is gone at once, what it takes is not there. */
+    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && room[j] > 0 && !calm && age[j] <= TTL ->
+        net[j] = grow; net_n[j] = room[j]; t = 0 }
+    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && may[j] > conns[j] && age[j] <= TTL ->
+        net[j] = shrink; net_n[j] = may[j] - conns[j];
+#if BREAK != 4
+        may[j] = conns[j];
+#endif
+        t = 0 }
+    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && level > 0 && held[j] < BURST && age[j] <= TTL ->
+        net[j] = draw; net_n[j] = 1; t = 0 }
+    :: atomic { up && alive[j] && net[j] != none && !net_done[j] && in[j] -> apply(j); check(); t = 0 } /* also of a silent one: it was sent before */
+    :: atomic { up && alive[j] && !silent[j] && net_done[j] && in[j] -> settle(j); check(); t = 0 }
+
+    /* What flows in is claimed by whoever saw the epoch long enough. */
+    :: atomic { alive[j] && !silent[j] && up && in[j] && !unheard[j] && net[j] == none && !claim_new[j] && since_claim[j] > 0 ->
+        claim(j); report(j); beat(j); look(j); t = 0 }
+
+    /* Permits go back to where they came from. */
+    :: atomic { alive[j] && !silent[j] && up && in[j] && !unheard[j] && net[j] == none && held[j] > 0 ->
+        report(j); held[j]--; permits[j]--; level++; beat(j); look(j); t = 0 }
+
+    /* Connects: within the slots, with a permit, only while its last beat is fresh. */
+    :: atomic { alive[j] && (age[j] < TTL || BREAK == 5) && conns[j] < may[j] && held[j] > 0 ->
+        assert(real > 0);                                                    /* (e) RATE */
+        conns[j]++; held[j]--; real--; check(); t = 0 }
+    :: atomic { alive[j] && conns[j] > 0 -> conns[j]-- }
+
+    /* Taking the block of somebody who stands still. */
+    :: atomic { alive[j] && !silent[j] && up && in[j] && !unheard[j] && net[j] == none ->
+        k = 0;
+        do
+        :: k < N && !(k != j && in[k] && still[j * N + k] >= STILL_FOR && !beat_new[j * N + k]) -> k++
+        :: else -> break
+        od;
+        if
+        :: k < N ->
+            assert(!alive[k] || unheard[k]);                                 /* (d) ALIVE */
+            spent = spent + permits[k];
+            in[k] = false; slots[k] = 0; permits[k] = 0; j0 = k;
+            if :: net[j0] != none && !net_done[j0] -> net[j0] = none :: else fi;
+            beat(j); look(j); check()
+        :: else
+        fi;
+        t = 0; k = 0 }
+
+    /* Faults. */
+    :: atomic { alive[j] && !calm -> alive[j] = false; silent[j] = false; unheard[j] = false; conns[j] = 0; held[j] = 0; may[j] = 0;
+        net[j] = none; net_done[j] = false; net_n[j] = 0; age[j] = 0; room[j] = 0; since_claim[j] = 0;
+        answered[j] = false;
+        for (k : 0 .. N - 1) { still[j * N + k] = 0; beat_new[j * N + k] = false }
+        claim_new[j] = false; version_new[j] = false; k = 0 }
+    :: atomic { alive[j] && !silent[j] && !calm -> silent[j] = true; unheard[j] = true }
+    :: atomic { silent[j] -> silent[j] = false; answered[j] = false }
+    od
+}
+
+/* Whether a tick may pass now: no owner that is neither dead nor silent is pushed past its TTL while
+ * the registry answers; once calm, everybody has exchanged and taken what there is to take. */
+inline may_tick()
+{
+    ok = true;
+    for (k : 0 .. N - 1) {
+        if
+        :: alive[k] && !silent[k] && up && age[k] >= TTL && up_for >= TTL -> ok = false
+        :: alive[k] && !silent[k] && up && calm && !answered[k] -> ok = false
+        :: else
+        fi;
+        for (m : 0 .. N - 1) {
+            if
+            :: calm && up && alive[k] && !silent[k] && k != m && in[m] && !beat_new[k * N + m] && still[k * N + m] >= STILL_FOR -> ok = false
+            :: else
+            fi
+        }
+    }
+}
+
+inline somebody(yes)
+{
+    yes = false;
+    for (k : 0 .. N - 1) { yes = (yes || (alive[k] && !silent[k])) }
+}
+
+proctype clock()
+{
+    byte k, m;
+    bool ok, one;
+end:
+    do
+    :: atomic {
+        may_tick();
+        if
+        :: ok ->
+            real = (real + RATE < BURST -> real + RATE : BURST);
+            up_for = (up -> (up_for < TTL -> up_for + 1 : TTL) : 0);
+            somebody(one);
+            for (k : 0 .. N - 1) {
+                if
+                :: alive[k] -> age[k] = (age[k] <= TTL -> age[k] + 1 : age[k])
+                :: else
+                fi;
+                if
+                :: alive[k] && in[k] -> since_claim[k] = (since_claim[k] < BURST -> since_claim[k] + 1 : BURST)
+                :: else
+                fi;
+                for (m : 0 .. N - 1) {
+                    if
+                    :: alive[k] && answered[k] -> still[k * N + m] = (still[k * N + m] < STILL_FOR -> still[k * N + m] + 1 : STILL_FOR)
+                    :: else -> still[k * N + m] = 0 /* no answer: that time does not count */
+                    fi
+                }
+                answered[k] = false;
+                if
+                :: calm && one && up && !alive[k] && in[k] -> dead_for[k]++; assert(dead_for[k] <= TTL + 4) /* (b) REUSED */
+                :: else -> dead_for[k] = 0
+                fi
+            }
+        :: else
+        fi;
+        ok = false; one = false; k = 0; m = 0 }
+    /* A registry that comes and goes quicker than that is a partition of whomever it did not serve. */
+    :: atomic { up && !calm && up_for == TTL -> up = false }
+    :: atomic { !up -> up = true }
+    :: atomic { up && !calm && up_for == TTL ->
+        one = true;
+        for (k : 0 .. N - 1) { one = (one && (alive[k] -> !silent[k] : true)) }
+        if :: one -> calm = true :: else fi;
+        one = false; k = 0 }
+    od
+}
+
+init { atomic { byte i; for (i : 0 .. N - 1) { run owner(i) } run clock(); i = 0 } }

@@ -1,0 +1,247 @@
+/* The catalogue as a table: complete, consistent with its structs, and nothing in it that Aurora
+ * DSQL refuses. */
+#include <stdio.h>
+
+#include "local/sql_stmt.h"
+#include "support/test.h"
+#include "temporal/schema.h"
+#include "temporal/statements.h"
+
+#define EACH_OP(op) for (enum dsql_op op = 0; op < DSQL_OP_COUNT; op = (enum dsql_op)(op + 1))
+
+static size_t statement_count(const struct dsql_op_info *op)
+{
+    size_t n = 0;
+    while (n < DSQL_OP_STATEMENTS_MAX && op->statements[n])
+        n++;
+    return n;
+}
+
+TEST(every_method_is_there)
+{
+    assert_int_equal(DSQL_OP_COUNT, 144 + 4);
+    EACH_OP(op)
+    {
+        assert_int_equal(dsql_op_find(dsql_op_name(op)), op);
+        assert_true(dsql_op_fields(op) > 0);
+        assert_true(statement_count(dsql_op_info(op)) > 0);
+        assert_int_equal(dsql_op_columns(op) > 0, dsql_op_info(op)->kind != DSQL_KIND_EXEC);
+    }
+    assert_int_equal(dsql_op_find("DropEverything"), DSQL_OP_COUNT);
+    assert_string_equal(dsql_op_name(DSQL_OP_COUNT), "?");
+    assert_int_equal(dsql_op_fields(DSQL_OP_COUNT), 0);
+}
+
+/* The places the executor computes are those of the structs. */
+TEST(structs_are_laid_out_as_the_fields_say)
+{
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        size_t end = 0, widest = 1;
+        for (size_t i = 0; i < info->field_count; i++) {
+            size_t alone = 0;
+            (void)dsql_op_place(&info->fields[i], &end);
+            (void)dsql_op_place(&info->fields[i], &alone);
+            if (!(info->fields[i].type == DSQL_OP_UUID && !info->fields[i].nullable))
+                widest = alone > widest ? (alone > 8 ? 8 : alone) : widest;
+        }
+        assert_int_equal((end + widest - 1) / widest * widest, info->input_size);
+    }
+    const struct dsql_op_info *info = dsql_op_info(DSQL_OP_GetClusterMembers);
+    size_t end = 0, place = 0;
+    for (size_t i = 0; i < info->column_count; i++) {
+        place = dsql_op_place(&info->columns[i], &end);
+        if (dsql_span_eq(info->columns[i].name, DSQL_SPAN("role")))
+            assert_int_equal(place, offsetof(struct dsql_GetClusterMembers_row, role));
+    }
+    assert_int_equal(place, offsetof(struct dsql_GetClusterMembers_row, record_expiry));
+}
+
+/* $1 ... $n, each used by at least one of the operation's statements, and none beyond. */
+TEST(statements_use_the_parameters_they_are_given)
+{
+    static struct dsql_statements statements;
+    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        bool used[64] = {false};
+        for (size_t i = 0; i < statement_count(info); i++) {
+            size_t given = info->field_count + statements.of[op][i].extra;
+            for (const char *at = info->statements[i]; (at = strchr(at, '$')); at++) {
+                size_t number = strtoul(at + 1, NULL, 10);
+                if (number < 1 || number > given)
+                    fail_msg("%s: $%zu of %zu", info->name, number, given);
+                used[number] = true;
+            }
+        }
+        for (size_t f = 1; f <= info->field_count; f++) {
+            /* What only chooses the statement is in none of them. */
+            bool chooses = (info->choice == DSQL_CHOICE_VERSION && f == 1) ||
+                           (info->choice == DSQL_CHOICE_TASK_QUEUES && f == 1) ||
+                           (info->choice == DSQL_CHOICE_HISTORY && (f == 9 || f == 10));
+            if (!used[f] && !chooses)
+                fail_msg("%s: $%zu is not used", info->name, f);
+        }
+    }
+    dsql_statements_fini(&statements);
+}
+
+TEST(repeats_count_on)
+{
+    char memory[256];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, memory, sizeof(memory));
+    dsql_statements_expand(&sb, "a $1 {($2, $12)} b", 13, 3);
+    assert_string_equal(sb.ptr, "a $1 ($2, $12), ($15, $25), ($28, $38) b");
+    dsql_strbuf_clear(&sb);
+    dsql_statements_expand(&sb, "x = $1", 1, 1);
+    assert_string_equal(sb.ptr, "x = $1");
+}
+
+/* Reads a statement through the rules of `dsql local`; NULL if it passes. */
+static const char *refusal_of(const char *sql, char why[300])
+{
+    struct dsql_sql_script *script;
+    struct dsql_sql_session session = {.in_block = true};
+    const struct dsql_sql_refusal *refusal;
+    why[0] = 0;
+    assert_int_equal(dsql_sql_script_new(dsql_span_of(sql), &script), DSQL_OK);
+    refusal = script->refusal;
+    if (!refusal && script->count == 1)
+        refusal = dsql_sql_stmt_refusal(&script->stmts[0], &session);
+    if (refusal)
+        (void)snprintf(why, 300, "%s %s", refusal->sqlstate, refusal->message);
+    else if (script->count != 1)
+        (void)snprintf(why, 300, "%zu statements", script->count);
+    dsql_sql_script_unref(script);
+    return why[0] ? why : NULL;
+}
+
+static void assert_allowed(const struct dsql_stmt *stmt)
+{
+    char why[300];
+    if (refusal_of(stmt->sql, why))
+        fail_msg("%s: %s\n%s", stmt->name, why, stmt->sql);
+    assert_true(strlen(stmt->name) <= 50);
+    assert_null(strstr(stmt->sql, "FOR SHARE"));
+    assert_null(strchr(stmt->sql, '{'));
+}
+
+TEST(aurora_dsql_takes_every_statement)
+{
+    static struct dsql_statements statements;
+    size_t seen = 0;
+    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
+    EACH_OP(op)
+    {
+        for (size_t i = 0; i < statement_count(dsql_op_info(op)); i++) {
+            const struct dsql_statement *statement = &statements.of[op][i];
+            for (size_t size = 0; size < DSQL_SIZES; size++)
+                if (statement->by_size[size].sql) {
+                    assert_allowed(&statement->by_size[size]);
+                    seen++;
+                }
+            if (statement->guarded.sql)
+                assert_allowed(&statement->guarded);
+        }
+    }
+    assert_true(seen > 300);
+    dsql_statements_fini(&statements);
+    char why[300]; /* the check itself can fail */
+    assert_non_null(refusal_of("SELECT 1 FROM shards FOR SHARE", why));
+}
+
+/* A lock of one table only: the service has not always taken more. */
+TEST(locks_name_one_table)
+{
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        for (size_t i = 0; i < statement_count(info); i++)
+            if (strstr(info->statements[i], " FOR ") && strstr(info->statements[i], "SELECT"))
+                if (strstr(info->statements[i], "JOIN") || strstr(info->statements[i], "(SELECT"))
+                    fail_msg("%s", info->statements[i]);
+    }
+}
+
+/* Every write that follows a lock of the same row takes what the lock has read. */
+TEST(fences_come_in_pairs)
+{
+    bool locked[8] = {false}, checked[8] = {false};
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        if (info->fence.mode == DSQL_FENCE_LOCK) {
+            locked[info->fence.what] = true;
+            assert_true(info->fence.tokens <= info->column_count);
+            assert_int_equal(info->fence.keys, info->field_count);
+        } else if (info->fence.mode == DSQL_FENCE_CHECK) {
+            checked[info->fence.what] = true;
+            assert_true(info->flags & DSQL_OP_GUARDED);
+            assert_non_null(strstr(info->statements[0], "COALESCE"));
+        }
+    }
+    for (int what = DSQL_FENCED_SHARD; what <= DSQL_FENCED_TASK_QUEUE; what++)
+        assert_true(locked[what] && checked[what]);
+}
+
+TEST(the_schema_reads)
+{
+    struct dsql_span rest = dsql_schema_text(), body, key;
+    struct dsql_schema_step step;
+    struct dsql_schema_column column;
+    size_t tables = 0, indexes = 0, columns = 0;
+    char why[300], sql[4096];
+    while (dsql_schema_next(&rest, &step)) {
+        tables += step.kind == DSQL_SCHEMA_TABLE;
+        indexes += step.kind == DSQL_SCHEMA_INDEX;
+        (void)snprintf(sql, sizeof(sql), "%.*s", DSQL_SPAN_ARG(step.text));
+        if (refusal_of(sql, why))
+            fail_msg("%s: %s", sql, why);
+        if (step.kind != DSQL_SCHEMA_TABLE)
+            continue;
+        body = step.body;
+        while (dsql_schema_next_column(&body, &column, &key))
+            columns++;
+        assert_true(key.len > 0);
+    }
+    assert_int_equal(tables, 37 + 2);
+    assert_int_equal(indexes, 7);
+    assert_int_equal(dsql_schema_steps(), 47);
+    assert_true(columns > 200);
+}
+
+TEST(versions_compare_by_number)
+{
+    static const struct {
+        const char *a, *b;
+        int order;
+    } cases[] = {{"1.9", "1.19", -1}, {"1.19", "1.19", 0}, {"1.19.1", "1.19", 1},
+                 {"", "1.19", -1},    {"2", "1.99", 1},    {"1.19.0", "1.19", 0}};
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        assert_int_equal(
+            dsql_schema_version_compare(dsql_span_of(cases[i].a), dsql_span_of(cases[i].b)),
+            cases[i].order);
+        assert_int_equal(
+            dsql_schema_version_compare(dsql_span_of(cases[i].b), dsql_span_of(cases[i].a)),
+            -cases[i].order);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_method_is_there),
+        cmocka_unit_test(structs_are_laid_out_as_the_fields_say),
+        cmocka_unit_test(statements_use_the_parameters_they_are_given),
+        cmocka_unit_test(repeats_count_on),
+        cmocka_unit_test(aurora_dsql_takes_every_statement),
+        cmocka_unit_test(locks_name_one_table),
+        cmocka_unit_test(fences_come_in_pairs),
+        cmocka_unit_test(the_schema_reads),
+        cmocka_unit_test(versions_compare_by_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
