@@ -34,7 +34,7 @@ struct dsql_tx;
 struct dsql_cancel;
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cancel_new(struct dsql_cancel **cancel,
                                                     struct dsql_err *err);
-/* Safe from any thread and from signal handlers. */
+/* Safe from any thread. */
 DSQL_API void dsql_cancel_fire(struct dsql_cancel *cancel);
 DSQL_API bool dsql_cancel_fired(const struct dsql_cancel *cancel);
 /* No call may be using it any more. NULL is fine. */

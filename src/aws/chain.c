@@ -124,10 +124,11 @@ static enum dsql_rc fetch(struct dsql_credentials_source *self, int cancel_fd,
         .limits = chain->limits,
         .cancel_fd = cancel_fd,
     };
-    p.profile_only = p.profile.len > 0;
+    p.profile_named = p.profile_only = p.profile.len > 0;
     if (!p.profile_only) {
         const char *named = dsql_aws_env_get(p.env, "AWS_PROFILE");
         named = named ? named : dsql_aws_env_get(p.env, "AWS_DEFAULT_PROFILE");
+        p.profile_named = named != NULL;
         p.profile = dsql_span_of(named ? named : "default");
     }
     char *memory = malloc(DSQL_ANSWER_MAX);

@@ -28,8 +28,9 @@ struct dsql_provider {
     const struct dsql_aws_env *env;
     const struct dsql_profiles *profiles;
     struct dsql_span profile; /* the one in use */
-    bool profile_only; /* somebody asked for the profile: the environment's keys don't count */
-    struct dsql_span region; /* for STS when nothing else names one; may be empty */
+    bool profile_named;       /* somebody named it: it must be there */
+    bool profile_only;        /* and not by the environment, whose keys then don't count */
+    struct dsql_span region;  /* for STS when nothing else names one; may be empty */
     struct dsql_http *http;
     const struct dsql_clock *clock;
     struct dsql_provider_limits limits;

@@ -303,8 +303,7 @@ enum dsql_rc dsql_provider_web_identity(struct dsql_provider *p, struct dsql_spa
 enum dsql_rc dsql_provider_profile(struct dsql_provider *p, struct dsql_keys *keys,
                                    struct dsql_err *err)
 {
-    bool is_default = dsql_span_eq(p->profile, DSQL_SPAN("default"));
-    if (!is_default && !dsql_profiles_has(p->profiles, p->profile)) {
+    if (p->profile_named && !dsql_profiles_has(p->profiles, p->profile)) {
         (void)dsql_err_set(err, DSQL_INVALID, "profile %s is in neither %s nor %s",
                            dsql_shown(p->profile).text,
                            dsql_shown_str(p->profiles->files[DSQL_AWS_CONFIG].path).text,

@@ -50,7 +50,7 @@ static bool cut_complete(struct dsql_session *session, struct dsql_span tag)
         dsql_pg_put_error(&session->to_client.bytes, &unavailable);
         session->cut = DSQL_CUT_NONE;
     } else if (!session->cut_implicit) {
-        dsql_session_close(session);
+        session->state = DSQL_SESSION_CLOSING; /* what was answered before goes out */
     }
     return true;
 }
@@ -74,7 +74,7 @@ static void relay_ready(struct dsql_session *session, enum dsql_pg_tx status, st
     if (session->cut_after > 0) {
         session->cut_after--;
     } else if (session->cut == DSQL_CUT_CLOSE && session->cut_implicit) {
-        dsql_session_close(session);
+        session->state = DSQL_SESSION_CLOSING;
         return;
     }
     dsql_strbuf_add(&session->to_client.bytes, raw);

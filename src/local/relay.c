@@ -122,6 +122,7 @@ static void relay_query(struct dsql_session *session, struct dsql_span text)
         dsql_strbuf_add(&sql, text); /* PostgreSQL's own words for a syntax error, with its place */
         dsql_sql_tx_failed(&session->tx);
     }
+    dsql_names_drop(&session->names, DSQL_PG_STATEMENT, DSQL_SPAN("")); /* as PostgreSQL does */
     for (size_t i = 0; i < script->count; i++)
         if (!add_statement(session, script, i, &sql, &as_it_came))
             break;

@@ -57,7 +57,7 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
     if (session->cut != DSQL_CUT_NONE)
         return DSQL_STRIKE_NONE; /* an earlier one of the same pipeline ends the connection */
     if (dsql_faults_strike(faults, DSQL_FAULT_CLOSE_COMMIT)) {
-        dsql_session_close(session);
+        session->state = DSQL_SESSION_CLOSING; /* what was answered before goes out */
         return DSQL_STRIKE_CLOSE;
     }
     for (size_t i = 0; i < DSQL_COUNT_OF(commits); i++) {

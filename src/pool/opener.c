@@ -217,8 +217,10 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
         say_grief(pool, &other);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
-    if (verdict.renew_token)
-        dsql_token_source_refused(pool->tokens, report->cls == DSQL_CONNECT_TOKEN_EXPIRED);
+    if (verdict.renew_token && report->cls == DSQL_CONNECT_TOKEN_EXPIRED)
+        dsql_token_cache_forget(pool->tokens);
+    else if (verdict.renew_token)
+        dsql_token_cache_refused(pool->tokens);
     if (report->cls == DSQL_CONNECT_NETWORK && pool->resolver)
         dsql_resolver_failed(pool->resolver);
 }
@@ -371,11 +373,13 @@ static bool find_address(struct dsql_pool *pool, struct dsql_mono now,
 static bool find_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token)
 {
     struct dsql_err err = {0};
-    enum dsql_rc rc = dsql_token_source_try(pool->tokens, token, &err);
+    enum dsql_rc rc = dsql_token_cache_try(pool->tokens, token, &err);
     if (rc && rc != DSQL_TIMEOUT) {
-        bool denied = dsql_rc_class(rc) != DSQL_CLASS_BUSY && dsql_rc_class(rc) != DSQL_CLASS_LOST;
-        struct dsql_connect_report report = {
-            .cls = denied ? DSQL_CONNECT_DENIED : DSQL_CONNECT_NETWORK, .rc = rc};
+        struct dsql_connect_report report = {.cls = rc == DSQL_NO_MEMORY ? DSQL_CONNECT_RESOURCES
+                                                    : rc == DSQL_DENIED || rc == DSQL_INVALID
+                                                        ? DSQL_CONNECT_DENIED
+                                                        : DSQL_CONNECT_NETWORK,
+                                             .rc = rc};
         (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
         (void)snprintf(report.hint, sizeof(report.hint), "%s", err.hint);
         note_failure(pool, &report, now, DSQL_REFILL_TOKEN_PROVIDER, DSQL_READY_NONE);

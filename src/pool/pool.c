@@ -128,22 +128,29 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         return rc;
     pool->budget->ops->want(pool->budget, o->max_open);
     pool->slots = pool->budget->ops->slots(pool->budget);
-    const struct dsql_token_source_options tokens = {
+    if (!o->credentials) {
+        const struct dsql_credentials_options options = {.region = pool->region};
+        rc = dsql_credentials_new(&options, &pool->credentials, err);
+        if (rc)
+            return rc;
+    }
+    const struct dsql_token_cache_options tokens = {
+        .credentials = o->credentials ? o->credentials : pool->credentials,
         .host = pool->host,
         .region = pool->region,
         .user = o->user,
         .duration_ns = o->token_duration_ns,
-        .credentials = o->credentials,
         .wake = wake_opener,
         .wake_arg = pool,
     };
-    return dsql_token_source_new(&tokens, &pool->tokens, err);
+    return dsql_token_cache_new(&tokens, &pool->tokens, err);
 }
 
 /* Whatever is there of it; the opener has ended or never started. */
 static void fini(struct dsql_pool *pool)
 {
-    dsql_token_source_destroy(pool->tokens);
+    dsql_token_cache_destroy(pool->tokens);
+    dsql_credentials_destroy(pool->credentials);
     if (pool->budget)
         pool->budget->ops->destroy(pool->budget);
     dsql_resolver_destroy(pool->resolver);

@@ -12,7 +12,6 @@
  *     connect.c       one connect: parameters, progress, what its failure means
  *     resolver.c      names to addresses, apart from the opener
  *     trust.c         a small file of trusted roots
- *     token_source.c  the password of the next connect
  *     stats.c         what the pool says about itself
  *
  * Words are those of core/reservoir.h. A struct dsql_conn is a slot with the connection in it.
@@ -32,6 +31,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "aws/token_cache.h"
 #include "base/log.h"
 #include "budget/budget.h"
 #include "core/refill.h"
@@ -39,7 +39,6 @@
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
 #include "pool/resolver.h"
-#include "pool/token_source.h"
 
 #define DSQL_POOL_CLOCK (&dsql_clock_boot)
 
@@ -128,17 +127,18 @@ struct dsql_pool {
     pthread_t thread;
     int epoll, event;
     _Atomic bool wake_pending;
-    struct dsql_rng rng;                 /* (O) */
-    struct dsql_mono start_at;           /* no connect before */
-    struct dsql_conn *oldest, *youngest; /* (O) connects under way */
-    bool permit_in_hand;                 /* (O) */
-    struct dsql_mono permit_at;          /* (O) when to ask for the next */
-    struct dsql_mono token_at;           /* (O) likewise */
-    struct dsql_mono sampled_at;         /* (O) */
-    uint64_t uses_reported;              /* (O) */
-    uint32_t look_at;                    /* (O) the next idle socket to look at */
-    struct dsql_resolver *resolver;      /* (O) NULL: the address is given */
-    struct dsql_token_source *tokens;    /* (O) */
+    struct dsql_rng rng;                  /* (O) */
+    struct dsql_mono start_at;            /* no connect before */
+    struct dsql_conn *oldest, *youngest;  /* (O) connects under way */
+    bool permit_in_hand;                  /* (O) */
+    struct dsql_mono permit_at;           /* (O) when to ask for the next */
+    struct dsql_mono token_at;            /* (O) likewise */
+    struct dsql_mono sampled_at;          /* (O) */
+    uint64_t uses_reported;               /* (O) */
+    uint32_t look_at;                     /* (O) the next idle socket to look at */
+    struct dsql_resolver *resolver;       /* (O) NULL: the address is given */
+    struct dsql_token_cache *tokens;      /* (O) */
+    struct dsql_credentials *credentials; /* those it made itself, or NULL */
 
     char host[256], key[512]; /* what it connects to; what makes it one of a kind */
     int port;

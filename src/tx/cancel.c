@@ -1,6 +1,7 @@
 #include "tx/cancel.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,9 @@
 struct dsql_cancel {
     _Atomic bool fired;
     int fd; /* never read from, so that it stays readable for everybody */
+    /* Held while they are told: what a watcher does may take the pool's wait_lock, never this. */
+    pthread_mutex_t lock;
+    struct dsql_cancel_watch *watches;
 };
 
 enum dsql_rc dsql_cancel_new(struct dsql_cancel **cancel, struct dsql_err *err)
@@ -18,12 +22,14 @@ enum dsql_rc dsql_cancel_new(struct dsql_cancel **cancel, struct dsql_err *err)
     if (!c)
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for a cancel handle");
     atomic_init(&c->fired, false);
+    c->watches = NULL;
     c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (c->fd < 0) {
         int error = errno;
         free(c);
         return dsql_err_set(err, DSQL_IO, "no descriptor for a cancel handle: %s", strerror(error));
     }
+    pthread_mutex_init(&c->lock, NULL);
     *cancel = c;
     return DSQL_OK;
 }
@@ -33,12 +39,45 @@ void dsql_cancel_fire(struct dsql_cancel *cancel)
     /* Once is enough, and a counter that is full would refuse anyway. */
     if (atomic_exchange(&cancel->fired, true))
         return;
-    int error = errno; /* it may be a signal handler's caller's */
     ssize_t written;
     do
         written = write(cancel->fd, &(uint64_t){1}, sizeof(uint64_t));
     while (written < 0 && errno == EINTR);
-    errno = error;
+    pthread_mutex_lock(&cancel->lock);
+    for (struct dsql_cancel_watch *w = cancel->watches; w; w = w->next)
+        w->fired(w->arg);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void dsql_cancel_watch(struct dsql_cancel *cancel, struct dsql_cancel_watch *watch)
+{
+    if (!cancel)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    watch->prev = NULL;
+    watch->next = cancel->watches;
+    if (watch->next)
+        watch->next->prev = watch;
+    cancel->watches = watch;
+    /* Whoever fires sets the flag first and then takes the lock: one of us two sees the other. Both
+     * may, and being told twice does no harm. */
+    if (atomic_load(&cancel->fired))
+        watch->fired(watch->arg);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void dsql_cancel_unwatch(struct dsql_cancel *cancel, struct dsql_cancel_watch *watch)
+{
+    if (!cancel)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    if (watch->prev)
+        watch->prev->next = watch->next;
+    else
+        cancel->watches = watch->next;
+    if (watch->next)
+        watch->next->prev = watch->prev;
+    pthread_mutex_unlock(&cancel->lock);
 }
 
 bool dsql_cancel_fired(const struct dsql_cancel *cancel)
@@ -55,6 +94,7 @@ void dsql_cancel_destroy(struct dsql_cancel *cancel)
 {
     if (!cancel)
         return;
+    pthread_mutex_destroy(&cancel->lock);
     close(cancel->fd);
     free(cancel);
 }

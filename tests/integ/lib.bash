@@ -3,6 +3,7 @@
 # folder that goes away with it.
 set -euo pipefail
 export dsql=$BUILD_DIR/dsql
+export AWS_EC2_METADATA_DISABLED=true # no test asks the machine it runs on for credentials
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

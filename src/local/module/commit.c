@@ -128,10 +128,8 @@ static void on_transaction(XactEvent event, void *unused)
     case XACT_EVENT_PREPARE:
         forget();
         break;
-    case XACT_EVENT_PRE_PREPARE:
-        if (dsql_versions_all())
-            ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                            errmsg("a prepared transaction can't be adjudicated")));
+    case XACT_EVENT_PRE_PREPARE: /* never gets further: the front sends one only to see it fail, in
+                                    words of its own, and PostgreSQL has no room for any */
         break;
     case XACT_EVENT_PARALLEL_COMMIT:
     case XACT_EVENT_PARALLEL_ABORT:
