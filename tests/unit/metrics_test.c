@@ -44,7 +44,7 @@ static void assert_hides(const char *part)
     free(out);
 }
 
-TEST(every_name_of_the_seeds_is_there)
+TEST(every_name_that_dashboards_use_is_there)
 {
     static const char *const names[] = {
         "dsql_reservoir_size",
@@ -81,7 +81,6 @@ TEST(every_name_of_the_seeds_is_there)
         assert_non_null(strstr(out, help.ptr));
     }
     free(out);
-    assert_int_equal(DSQL_COUNT_OF(names), DSQL_METRIC_COUNT);
 }
 
 TEST(counters)
@@ -317,7 +316,7 @@ int main(void)
 {
 #define METRICS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        METRICS_TEST(every_name_of_the_seeds_is_there),
+        METRICS_TEST(every_name_that_dashboards_use_is_there),
         METRICS_TEST(counters),
         METRICS_TEST(gauges),
         METRICS_TEST(operations_are_registered_once),
