@@ -16,6 +16,7 @@ static const struct dsql_option options[] = {
     {"seed", 's', "N", "where randomness begins; default: the scenario's own"},
     {"seeds", 0, "N", "run each scenario with so many seeds, one after the other; default: 1"},
     {"csv", 0, "FILE", "write a row for each sample of the last run"},
+    {"html", 0, "FILE", "write a page with charts of the last run"},
     {"json", 0, NULL, "one JSON object a run instead of the summary"},
 };
 
@@ -101,9 +102,11 @@ static enum dsql_rc run_one(const struct dsql_args *args, const struct dsql_sim_
         dsql_sim_summary_json(&world, stdout);
     else
         dsql_sim_summary(&world, stdout);
-    const char *csv = dsql_args_get(args, "csv");
+    const char *csv = dsql_args_get(args, "csv"), *html = dsql_args_get(args, "html");
     if (!rc && csv)
         rc = write_file(csv, &world, dsql_sim_csv, err);
+    if (!rc && html)
+        rc = write_file(html, &world, dsql_sim_html, err);
     dsql_sim_world_fini(&world);
     return rc;
 }

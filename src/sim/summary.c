@@ -1,25 +1,19 @@
 #include "base/duration.h"
 #include "sim/report.h"
 
-struct service_sum {
-    struct dsql_sim_counts counts;
-    int64_t open, target, processes, running;
-    int64_t slowest_ns; /* from start to target; -1: one never got there */
-};
-
-static void add_up(const struct dsql_sim_world *world, size_t service, struct service_sum *sum)
+void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,
+                             struct dsql_sim_service_sum *sum)
 {
-    *sum = (struct service_sum){0};
+    *sum = (struct dsql_sim_service_sum){0};
     for (size_t i = 0; i < world->process_count; i++) {
         const struct dsql_sim_process *process = &world->processes[i];
         if (process->service_index != service)
             continue;
         sum->processes++;
         sum->target += dsql_sim_process_target(process);
-        sum->counts.attempts += process->counts.attempts;
-        sum->counts.opens += process->counts.opens;
-        sum->counts.checkouts += process->counts.checkouts;
-        sum->counts.empties += process->counts.empties;
+        sum->opens += process->counts.opens;
+        sum->checkouts += process->counts.checkouts;
+        sum->empties += process->counts.empties;
         if (process->life == DSQL_SIM_OFF)
             continue;
         sum->running++;
@@ -88,13 +82,13 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     fprintf(out, "  %-12s %9s %7s %7s %9s %9s %11s %8s\n", "service", "processes", "target", "open",
             "full in", "opens", "checkouts", "empties");
     for (size_t i = 0; i < scenario->services.count; i++) {
-        struct service_sum sum;
-        add_up(world, i, &sum);
+        struct dsql_sim_service_sum sum;
+        dsql_sim_service_add_up(world, i, &sum);
         fprintf(out, "  %-12s %9lld %7lld %7lld %9s %9llu %11llu %8llu\n", services[i].name,
                 (long long)sum.processes, (long long)sum.target, (long long)sum.open,
                 sum.slowest_ns < 0 ? "not yet" : shown_ns(sum.slowest_ns, time),
-                (unsigned long long)sum.counts.opens, (unsigned long long)sum.counts.checkouts,
-                (unsigned long long)sum.counts.empties);
+                (unsigned long long)sum.opens, (unsigned long long)sum.checkouts,
+                (unsigned long long)sum.empties);
     }
     dsql_sim_world_counts(world, &counts);
     fprintf(out, "  connects: %llu in %s, at most %llu in %s; failed: %s\n",
@@ -180,17 +174,16 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
                      (long long)world->cluster.peak, (unsigned long long)counts.checkouts,
                      (unsigned long long)counts.empties);
     for (size_t i = 0; i < scenario->services.count; i++) {
-        struct service_sum sum;
-        add_up(world, i, &sum);
+        struct dsql_sim_service_sum sum;
+        dsql_sim_service_add_up(world, i, &sum);
         dsql_strbuf_addf(&sb, "%s{\"name\":", i > 0 ? "," : "");
         dsql_strbuf_add_json(&sb, dsql_span_of(services[i].name));
         dsql_strbuf_addf(&sb,
                          ",\"processes\":%lld,\"target\":%lld,\"open\":%lld,\"opens\":%llu,"
                          "\"checkouts\":%llu,\"empties\":%llu,\"full_in_seconds\":",
                          (long long)sum.processes, (long long)sum.target, (long long)sum.open,
-                         (unsigned long long)sum.counts.opens,
-                         (unsigned long long)sum.counts.checkouts,
-                         (unsigned long long)sum.counts.empties);
+                         (unsigned long long)sum.opens, (unsigned long long)sum.checkouts,
+                         (unsigned long long)sum.empties);
         if (sum.slowest_ns < 0)
             dsql_strbuf_add_str(&sb, "null}");
         else {
