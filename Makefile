@@ -15,12 +15,8 @@ all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the te
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
 	@cmake --build $(BUILD)
 
-run: all ## show what exists: the commands and the settings in effect
-	@$(BUILD)/dsql version
-	@echo
-	@$(BUILD)/dsql help
-	@echo
-	@$(BUILD)/dsql config
+run: all ## see it work for half a minute: a pool, real transactions, a live status page
+	@$(BUILD)/dsql up
 
 test: bootstrap-test all ## build and run all tests
 	@$(CTEST) --test-dir $(BUILD)

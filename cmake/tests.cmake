@@ -8,7 +8,8 @@ pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 list(REMOVE_ITEM support_sources
-    ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.c ${PROJECT_SOURCE_DIR}/tests/support/alloc_fault.c)
+    ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.c ${PROJECT_SOURCE_DIR}/tests/support/alloc_fault.c
+    ${PROJECT_SOURCE_DIR}/tests/support/fake_pq.c)
 add_library(dsql_test_support STATIC ${support_sources})
 target_include_directories(dsql_test_support PUBLIC tests)
 target_compile_definitions(dsql_test_support PUBLIC DSQL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -24,10 +25,25 @@ function(dsql_add_test label source)
     set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT 120)
 endfunction()
 
+# The pool's tests get a libpq that connects to nobody: tests/support/fake_pq.h.
+function(dsql_fake_libpq name)
+    if(NOT name MATCHES "^pool_")
+        return()
+    endif()
+    target_sources(${name} PRIVATE tests/support/fake_pq.c)
+    foreach(function connectStartParams connectPoll status socket finish setErrorVerbosity
+            setNoticeProcessor errorMessage transactionStatus pipelineStatus isnonblocking
+            setnonblocking backendPID consumeInput isBusy)
+        target_link_options(${name} PRIVATE -Wl,--wrap=PQ${function})
+    endforeach()
+endfunction()
+
 foreach(label unit prop threads)
     file(GLOB sources CONFIGURE_DEPENDS tests/${label}/*.c)
     foreach(source IN LISTS sources)
         dsql_add_test(${label} ${source})
+        get_filename_component(name ${source} NAME_WE)
+        dsql_fake_libpq(${name})
     endforeach()
 endforeach()
 
@@ -37,6 +53,7 @@ file(GLOB sources CONFIGURE_DEPENDS tests/fault/*.c)
 foreach(source IN LISTS sources)
     dsql_add_test(fault ${source} tests/support/alloc_fault.c)
     get_filename_component(name ${source} NAME_WE)
+    dsql_fake_libpq(${name})
     foreach(function malloc calloc realloc reallocarray aligned_alloc strdup free)
         target_link_options(${name} PRIVATE -Wl,--wrap=${function})
     endforeach()

@@ -90,11 +90,11 @@ enum dsql_rc dsql_provider_chain(struct dsql_provider *p, struct dsql_keys *keys
     return DSQL_DENIED;
 }
 
-static enum dsql_rc fetch_with(struct chain *chain, struct dsql_provider *p, struct dsql_keys *keys,
+static enum dsql_rc fetch_with(struct chain *chain, struct dsql_profiles *profiles,
+                               struct dsql_provider *p, struct dsql_keys *keys,
                                struct dsql_err *err)
 {
-    struct dsql_profiles profiles;
-    enum dsql_rc rc = dsql_profiles_load(&profiles, p->env, err);
+    enum dsql_rc rc = dsql_profiles_load(profiles, p->env, err);
     if (rc) {
         /* Keys in the environment do not need the files. */
         enum dsql_rc by_env = p->profile_only
@@ -102,13 +102,13 @@ static enum dsql_rc fetch_with(struct chain *chain, struct dsql_provider *p, str
                                   : dsql_provider_environment(p, keys, &(struct dsql_err){0});
         return by_env ? rc : DSQL_OK;
     }
-    p->profiles = &profiles;
+    p->profiles = profiles;
     if (!chain->http)
         rc = dsql_http_new(&chain->http, err);
     p->http = chain->http;
     if (!rc)
         rc = dsql_provider_chain(p, keys, err);
-    dsql_profiles_fini(&profiles);
+    dsql_profiles_fini(profiles);
     return rc;
 }
 
@@ -116,6 +116,7 @@ static enum dsql_rc fetch(struct dsql_credentials_source *self, int cancel_fd,
                           struct dsql_keys *keys, struct dsql_err *err)
 {
     struct chain *chain = DSQL_CONTAINER_OF(self, struct chain, source);
+    struct dsql_profiles profiles;
     struct dsql_provider p = {
         .env = &chain->env,
         .profile = dsql_span_of(chain->profile),
@@ -135,7 +136,7 @@ static enum dsql_rc fetch(struct dsql_credentials_source *self, int cancel_fd,
     if (!memory)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     dsql_strbuf_init(&p.answer, memory, DSQL_ANSWER_MAX);
-    enum dsql_rc rc = fetch_with(chain, &p, keys, err);
+    enum dsql_rc rc = fetch_with(chain, &profiles, &p, keys, err);
     explicit_bzero(memory, DSQL_ANSWER_MAX);
     free(memory);
     return rc;

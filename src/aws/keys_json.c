@@ -87,7 +87,7 @@ static enum dsql_rc read_members(enum dsql_keys_form form, const json_t *json,
 enum dsql_rc dsql_keys_parse_json(enum dsql_keys_form form, struct dsql_span text,
                                   struct dsql_keys *keys, struct dsql_err *err)
 {
-    struct dsql_err spare;
+    struct dsql_err spare = {0};
     err = err ? err : &spare;
     json_error_t error;
     json_t *json = json_loadb(text.len ? text.ptr : "", text.len, 0, &error);

@@ -44,7 +44,7 @@ static ssize_t read_all(int fd, char *memory, size_t cap)
 enum dsql_rc dsql_secret_read_file(const char *path, size_t limit, struct dsql_secret *text,
                                    struct dsql_err *err)
 {
-    struct dsql_err spare;
+    struct dsql_err spare = {0};
     err = err ? err : &spare;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
     if (fd < 0)

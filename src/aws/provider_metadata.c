@@ -108,7 +108,7 @@ enum dsql_rc dsql_provider_container(struct dsql_provider *p, struct dsql_keys *
     struct dsql_strbuf url;
     struct dsql_url parsed;
     struct dsql_secret token = {0};
-    int status;
+    int status = 0;
     dsql_strbuf_init(&url, memory, sizeof(memory));
     enum dsql_rc rc = dsql_container_url(p->env, &url, err);
     if (rc == DSQL_NOT_FOUND)
@@ -192,7 +192,7 @@ static enum dsql_rc ask_service(struct dsql_provider *p, const char *method, str
 static enum dsql_rc get_token(struct dsql_provider *p, struct dsql_span base,
                               struct dsql_secret *token, struct dsql_err *err)
 {
-    int status;
+    int status = 0;
     enum dsql_rc rc =
         ask_service(p, "PUT", base, "/latest/api/token", DSQL_SPAN(""), NULL, &status, err);
     if (rc == DSQL_LOST || rc == DSQL_TIMEOUT) {
@@ -225,7 +225,7 @@ static enum dsql_rc get_role(struct dsql_provider *p, struct dsql_span base,
                              const struct dsql_secret *token, char role[ROLE_NAME_MAX + 1],
                              struct dsql_err *err)
 {
-    int status;
+    int status = 0;
     struct dsql_span name, rest;
     enum dsql_rc rc = ask_service(p, "GET", base, "/latest/meta-data/iam/security-credentials/",
                                   DSQL_SPAN(""), token, &status, err);
@@ -254,7 +254,7 @@ enum dsql_rc dsql_provider_instance(struct dsql_provider *p, struct dsql_keys *k
     char base_memory[512], role[ROLE_NAME_MAX + 1];
     struct dsql_strbuf base;
     struct dsql_secret token = {0};
-    int status;
+    int status = 0;
     dsql_strbuf_init(&base, base_memory, sizeof(base_memory));
     if (dsql_aws_env_is_true(p->env, "AWS_EC2_METADATA_DISABLED"))
         return dsql_err_set(err, DSQL_NOT_FOUND, "AWS_EC2_METADATA_DISABLED is true");

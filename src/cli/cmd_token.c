@@ -119,17 +119,18 @@ static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
 }
 
 static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_config *config,
-                               struct dsql_token_order *order, struct dsql_secret *token,
+                               enum dsql_token_action action, struct dsql_secret *token,
                                struct dsql_err *err)
 {
     struct dsql_endpoint endpoint;
+    struct dsql_token_order order = {.action = action};
     struct dsql_keys keys = {0};
-    enum dsql_rc rc = make_order(args, config, &endpoint, order, err);
+    enum dsql_rc rc = make_order(args, config, &endpoint, &order, err);
     if (!rc)
         rc = fetch_keys(args, endpoint.region, &keys, err);
     if (!rc) {
-        order->keys = dsql_keys_view(&keys);
-        rc = dsql_token_mint(order, token, err);
+        order.keys = dsql_keys_view(&keys);
+        rc = dsql_token_mint(&order, token, err);
     }
     dsql_keys_fini(&keys);
     return rc;
@@ -139,15 +140,14 @@ static int run(const struct dsql_args *args)
 {
     struct dsql_config config;
     struct dsql_config_report report;
-    struct dsql_token_order order = {0};
     struct dsql_secret token = {0};
     struct dsql_err err;
     int status = DSQL_EXIT_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
     dsql_config_log(&report, dsql_log_default());
-    order.action =
+    enum dsql_token_action action =
         is_for_admin(args, &config, &report) ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
-    if (make_token(args, &config, &order, &token, &err))
+    if (make_token(args, &config, action, &token, &err))
         status = dsql_complain(&err);
     else
         printf("%s\n", dsql_secret_reveal(&token).ptr);

@@ -3,6 +3,8 @@
 /* In the order of `dsql help`, one a line. */
 /* clang-format off */
 const struct dsql_command *const dsql_commands[] = {
+    &dsql_cmd_up,
+    &dsql_cmd_doctor,
     &dsql_cmd_local,
     &dsql_cmd_local_exec,
     &dsql_cmd_local_fault,

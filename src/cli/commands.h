@@ -6,6 +6,7 @@
 
 extern const struct dsql_command dsql_cmd_completion;
 extern const struct dsql_command dsql_cmd_config;
+extern const struct dsql_command dsql_cmd_doctor;
 extern const struct dsql_command dsql_cmd_help;
 extern const struct dsql_command dsql_cmd_local;
 extern const struct dsql_command dsql_cmd_local_env;
@@ -19,6 +20,7 @@ extern const struct dsql_command dsql_cmd_schema_version;
 extern const struct dsql_command dsql_cmd_sim_list;
 extern const struct dsql_command dsql_cmd_sim_run;
 extern const struct dsql_command dsql_cmd_token;
+extern const struct dsql_command dsql_cmd_up;
 extern const struct dsql_command dsql_cmd_version;
 
 #endif

@@ -156,6 +156,13 @@ static bool split_address(const char *address, char *host, unsigned *port)
     return true;
 }
 
+bool dsql_httpd_is_address(const char *address)
+{
+    char host[HOST_TEXT_MAX];
+    unsigned port;
+    return split_address(address, host, &port);
+}
+
 /* A listening socket, or -1 with errno. */
 static int listen_at(const struct addrinfo *where)
 {

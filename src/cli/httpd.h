@@ -49,6 +49,9 @@ struct dsql_httpd_options {
 
 struct dsql_httpd;
 
+/* Whether it reads as an address; to say so before anything else has started. */
+bool dsql_httpd_is_address(const char *address);
+
 /*
  * Listens and answers from now on. DSQL_INVALID if the address can't be read; DSQL_IO, with a hint,
  * if nobody can listen there (the port is taken, the address is not this machine's).

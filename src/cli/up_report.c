@@ -13,7 +13,7 @@ static struct text duration(uint64_t ns)
         uint64_t unit;
         const char *name;
     } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
-    struct text out;
+    struct text out = {""};
     for (size_t i = 0; i < DSQL_COUNT_OF(units); i++) {
         uint64_t unit = units[i].unit, whole = ns / unit;
         if (whole == 0)
@@ -34,7 +34,7 @@ static struct text duration(uint64_t ns)
 static struct text grouped(uint64_t n)
 {
     char digits[24];
-    struct text out;
+    struct text out = {""};
     struct dsql_strbuf sb;
     int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
     dsql_strbuf_init(&sb, out.text, sizeof(out.text));

@@ -133,7 +133,8 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
 
 enum dsql_rc dsql_call_exec(struct dsql_call *call)
 {
-    bool queued = call->store->options.pipelined && (call->op->flags & DSQL_OP_QUEUED);
+    bool queued =
+        !call->alone && call->store->options.pipelined && (call->op->flags & DSQL_OP_QUEUED);
     size_t from = 0, size = DSQL_SIZES - 1;
     while (from < call->count) {
         while (((size_t)1 << size) > call->count - from)
@@ -253,6 +254,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
     struct dsql_result unwanted = {0};
     struct dsql_call call = {.store = store,
                              .tx = tx,
+                             .alone = !tx,
                              .id = op,
                              .op = dsql_op_info(op),
                              .values = params,

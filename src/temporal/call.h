@@ -16,6 +16,7 @@ enum {
 struct dsql_call {
     struct dsql_store *store;
     struct dsql_store_tx *tx; /* NULL on the pool, until its own transaction has begun */
+    bool alone;               /* on the pool: every answer is waited for */
     enum dsql_op id;
     const struct dsql_op_info *op;
     const struct dsql_param *values; /* the caller's */

@@ -419,6 +419,33 @@ TEST(a_conflict_runs_the_whole_again)
     assert_int_equal(db.discarded, discarded);
 }
 
+struct told {
+    int runs;
+    enum dsql_rc rc; /* what the first two runs say */
+};
+
+static enum dsql_rc told_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    struct told *t = arg;
+    ok(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(t->runs)), NULL, err));
+    return ++t->runs <= 2 ? t->rc : DSQL_OK;
+}
+
+TEST(a_schema_change_is_tried_again_once_on_the_same_connection)
+{
+    struct dsql_tx_policy policy;
+    quick(&policy);
+    unsigned before = db.checkouts;
+    struct told t = {.rc = DSQL_SCHEMA_CHANGED};
+    ok(dsql_tx_run_on(&db.source, "told", told_body, &t, &policy, NULL));
+    assert_int_equal(t.runs, 3);
+    assert_int_equal(db.checkouts - before, 2);
+    before = db.checkouts;
+    t = (struct told){.rc = DSQL_CONFLICT};
+    ok(dsql_tx_run_on(&db.source, "told", told_body, &t, &policy, NULL));
+    assert_int_equal(db.checkouts - before, 3);
+}
+
 TEST(the_last_try_is_the_last)
 {
     struct dsql_tx_policy policy;
@@ -814,6 +841,7 @@ int main(void)
         EACH(an_exact_count_is_checked_before_commit),
         EACH(fenced_updates_are_one_call),
         EACH(a_conflict_runs_the_whole_again),
+        EACH(a_schema_change_is_tried_again_once_on_the_same_connection),
         EACH(the_last_try_is_the_last),
         EACH(a_budget_that_is_used_up_ends_it),
         EACH(a_condition_that_failed_is_not_tried_again),

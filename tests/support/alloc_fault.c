@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,13 +25,17 @@ char *__wrap_strdup(const char *text);
 void __wrap_free(void *ptr);
 
 void (*alloc_fault_before_free)(const void *block);
-static size_t countdown; /* 0: nothing fails */
-static bool injected;
-static long live;
+/* Atomic, because some of what is tested has threads of its own. */
+static _Atomic size_t countdown; /* 0: nothing fails */
+static _Atomic bool injected;
+static _Atomic long live;
 
 static bool fails_now(void)
 {
-    if (countdown == 0 || --countdown > 0)
+    size_t left = countdown;
+    while (left > 0 && !atomic_compare_exchange_weak(&countdown, &left, left - 1))
+        continue;
+    if (left != 1)
         return false;
     injected = true;
     return true;

@@ -111,7 +111,7 @@ static bool break_it(const struct aws_world *world, struct http_told *told)
         dsql_strbuf_add_str(&told->body, "<html>5ec2e7</html>");
         break;
     case WORLD_HUGE:
-        told->padding = 4 * 1024 * 1024;
+        told->padding = 4000000;
         break;
     case WORLD_403:
     case WORLD_404:

@@ -27,7 +27,7 @@ static void answer(void *arg, const struct http_asked *asked, struct http_told *
     } else if (dsql_span_eq(what, DSQL_SPAN("slow"))) {
         told->stall = true;
     } else if (dsql_span_eq(what, DSQL_SPAN("huge"))) {
-        told->padding = 10 * 1024 * 1024;
+        told->padding = 10000000;
     } else if (dsql_span_eq(what, DSQL_SPAN("garbage"))) {
         told->raw = "220 mail.example ESMTP\r\n";
     } else if (dsql_span_eq(what, DSQL_SPAN("short"))) {

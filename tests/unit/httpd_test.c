@@ -330,6 +330,7 @@ TEST(addresses)
         enum dsql_rc rc = start(cases[i].address, false, &made, &err);
         if (rc != cases[i].rc)
             fail_msg("%s: %s", cases[i].address, err.message);
+        assert_int_equal(dsql_httpd_is_address(cases[i].address), rc != DSQL_INVALID);
         if (rc == DSQL_OK)
             assert_holds(dsql_httpd_url(made), cases[i].url);
         dsql_httpd_stop(made);

@@ -1,0 +1,177 @@
+#!/bin/bash
+# `dsql doctor`: says ok where all is well, and names the cause and the cure where something is not.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+export AWS_EC2_METADATA_DISABLED=true HOME="$scratch"
+unset DSQL_ENDPOINT CLUSTER_ENDPOINT AWS_PROFILE
+
+line() { # line CHECK: the last line of this check, without what to do
+    printf '%s\n' "$out" | awk -v check="$1" '$2 == check {line = $0} END {print line}'
+}
+says() { # says CHECK STATE PART
+    case "$(line "$1")" in
+        "$2 "*"$3"*) ;;
+        *) fail "no '$2 $1 ... $3' in: $out $err" ;;
+    esac
+}
+
+# Without an endpoint there is little to see, and it says so.
+expect 1 "$dsql" doctor
+says settings ok 'defaults'
+says endpoint FAIL 'no endpoint'
+contains "$out" '-> set DSQL_ENDPOINT'
+for check in dns tls token connect clock; do says $check skip ''; done
+says credentials FAIL ''
+
+# The patients below share one endpoint; each case writes what it saw into a file of its own.
+cat >"$scratch/cases.sh" <<'SH'
+case_() { # case_ NAME COMMAND...
+    local name=$1 status=0
+    shift
+    "$@" >"$CASES/$name.out" 2>"$CASES/$name.err" || status=$?
+    echo $status >"$CASES/$name.status"
+}
+d() { "$dsql" doctor --timeout 30s "$@"; }
+port=$PGPORT
+case_ fine d
+case_ json d --json
+case_ region env DSQL_REGION=eu-west-1 "$dsql" doctor --timeout 30s
+case_ secret env AWS_SECRET_ACCESS_KEY=wrong "$dsql" doctor --timeout 30s
+case_ key env AWS_ACCESS_KEY_ID=AKIAWRONG "$dsql" doctor --timeout 30s
+case_ nokeys env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY -u AWS_SESSION_TOKEN "$dsql" doctor --timeout 30s
+case_ refused d --endpoint localhost:1
+case_ user d --user nobody_here
+case_ roots env PGSSLROOTCERT= "$dsql" doctor --timeout 30s
+case_ noroots env PGSSLROOTCERT=/nonexistent "$dsql" doctor --timeout 30s
+case_ mismatch d --endpoint "another.name:$port"
+case_ warn env DSQL_POOL_MAX_OPN=5 DSQL_RESERVOIR_ENABLED=true "$dsql" doctor --timeout 30s
+case_ past env FAKETIME_DONT_FAKE_MONOTONIC=1 faketime -f -25m "$dsql" doctor --timeout 30s
+case_ future env FAKETIME_DONT_FAKE_MONOTONIC=1 faketime -f +25m "$dsql" doctor --timeout 30s
+case_ files bash -c 'ulimit -n 100; exec "$dsql" doctor --timeout 30s'
+true
+SH
+export CASES="$scratch/cases"
+mkdir "$CASES"
+expect 0 "$dsql" local exec -- bash "$scratch/cases.sh"
+result() { # result NAME STATUS
+    out=$(cat "$CASES/$1.out")
+    err=$(cat "$CASES/$1.err")
+    [ "$(cat "$CASES/$1.status")" = "$2" ] || fail "$1 ended with $(cat "$CASES/$1.status"): $out $err"
+}
+
+result fine 0
+for check in settings limits endpoint dns tls credentials token connect clock; do says $check ok ''; done
+says endpoint ok 'region us-east-1'
+says dns ok 'localhost is 127.0.0.1'
+says tls ok 'TLSv1.3'
+says credentials ok 'environment'
+says token ok 'DbConnectAdmin for the role admin'
+says connect ok 'as admin'
+contains "$out" ' 0 failed'
+# No secret ever.
+! grep -rqE 'X-Amz-Signature|X-Amz-Credential' "$CASES" || fail "a token was shown"
+
+result json 0
+python3 - "$CASES/json.out" <<'PY' || fail "the JSON: $out"
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["failed"] == 0, answer
+names = [check["check"] for check in answer["checks"]]
+assert names == ["settings", "limits", "endpoint", "dns", "tls", "credentials", "token", "connect", "clock"], names
+assert all(check["state"] == "ok" and check["found"] for check in answer["checks"]), answer
+PY
+
+result region 1
+says connect FAIL 'scoped to a valid region'
+contains "$out" '-> the token is for another region'
+result secret 1
+says connect FAIL 'signature we calculated does not match'
+contains "$out" '-> the secret key does not belong to the access key'
+result key 1
+says connect FAIL 'security token included in the request is invalid'
+result nokeys 1
+says credentials FAIL ''
+says token skip 'needs credentials'
+says connect skip ''
+result refused 1
+says tls FAIL 'Connection refused'
+contains "$out" '-> nothing listens there'
+says connect skip 'needs an endpoint that answers'
+result user 1
+says token ok 'DbConnect for the role nobody_here'
+says connect FAIL ''
+result roots 1
+says tls FAIL 'is not trusted'
+result noroots 1
+says tls FAIL "can't read the trusted roots in /nonexistent"
+result mismatch 1
+says tls FAIL 'hostname mismatch'
+contains "$out" 'DSQL_HOSTADDR'
+result warn 0
+says settings warn 'DSQL_POOL_MAX_OPN'
+contains "$out" 'DSQL_RESERVOIR_BASE_LIFETIME=55m'
+says connect ok ''
+result past 1
+says connect FAIL 'Signature expired'
+says clock FAIL ''
+contains "$out" '-> set the clock'
+result future 1
+says connect FAIL 'not yet current'
+says clock FAIL ''
+result files 1
+contains "$out" 'this process may open 100 files'
+
+# What only looks like an endpoint: one without TLS, one that hangs up, one that says nothing. And a
+# clock to compare with that is an hour ahead.
+cat >"$scratch/odd.py" <<'PY'
+import http.server, socket, sys, threading, time
+from email.utils import formatdate
+def serve(name, act):
+    listener = socket.create_server(("127.0.0.1", 0))
+    open(f"{sys.argv[1]}/{name}.new", "w").write(str(listener.getsockname()[1]))
+    def run():
+        while True:
+            peer, _ = listener.accept()
+            act(peer)
+    threading.Thread(target=run, daemon=True).start()
+kept = []
+def plain(peer): peer.recv(8); peer.sendall(b"N"); peer.close()
+def rude(peer): peer.recv(8); peer.close()
+def mute(peer): kept.append(peer)
+class Ahead(http.server.BaseHTTPRequestHandler):
+    def date_time_string(self, timestamp=None): return formatdate(time.time() + 3600, usegmt=True)
+    def do_GET(self): self.send_response(302); self.send_header("Content-Length", "0"); self.end_headers()
+    def log_message(self, *args): pass
+ahead = http.server.HTTPServer(("127.0.0.1", 0), Ahead)
+open(f"{sys.argv[1]}/ahead.new", "w").write(str(ahead.server_port))
+serve("plain", plain), serve("rude", rude), serve("mute", mute)
+open(f"{sys.argv[1]}/all", "w").close()
+ahead.serve_forever()
+PY
+mkdir "$scratch/ports"
+python3 "$scratch/odd.py" "$scratch/ports" &
+odd=$!
+trap 'kill $odd 2>/dev/null; rm -rf "$scratch"' EXIT
+for _ in $(seq 600); do [ -e "$scratch/ports/all" ] && break; sleep 0.1; done
+export DSQL_REGION=us-east-1 AWS_ACCESS_KEY_ID=AKIATEST AWS_SECRET_ACCESS_KEY=secret PGHOSTADDR=127.0.0.1
+port() { cat "$scratch/ports/$1.new"; }
+expect 1 "$dsql" doctor --endpoint "localhost:$(port plain)"
+says tls FAIL 'answers without TLS'
+expect 1 "$dsql" doctor --endpoint "localhost:$(port rude)"
+says tls FAIL 'closed the connection'
+expect 1 "$dsql" doctor --endpoint "localhost:$(port mute)" --timeout 500ms
+says tls FAIL 'does not answer'
+AWS_ENDPOINT_URL_STS=http://127.0.0.1:$(port ahead)
+export AWS_ENDPOINT_URL_STS
+expect 1 "$dsql" doctor --endpoint "localhost:$(port rude)"
+says clock FAIL 'behind the clock of AWS STS'
+unset AWS_ENDPOINT_URL_STS PGHOSTADDR
+
+# Names that can't be, and options that can't be read.
+expect 1 "$dsql" doctor --endpoint no-such-host.invalid --timeout 5s
+says dns FAIL 'no-such-host.invalid'
+says tls skip ''
+expect 1 "$dsql" doctor --endpoint abcdefghijklmnopqrstuvwxyz.dsql.eu-west-1.on.aws --region us-east-1
+says endpoint FAIL ''
+expect 2 "$dsql" doctor --timeout soon
+contains "$err" '--timeout=soon is no duration'

@@ -1,0 +1,69 @@
+#!/bin/bash
+# The status page in a real browser: it draws what /status.json says, keeps itself up to date, breaks
+# none of its own rules about scripts, fits a phone, and is a table where scripts are off.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+unset DSQL_ENDPOINT CLUSTER_ENDPOINT
+export TMPDIR="$scratch/tmp" HOME="$scratch"
+mkdir "$TMPDIR"
+
+"$dsql" up --seconds 0 --connections 10 --threads 2 --lifetime 5s --address 127.0.0.1:0 >"$scratch/up.out" 2>"$scratch/up.err" &
+pid=$!
+trap 'kill $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$scratch"' EXIT
+for _ in $(seq 1200); do
+    grep -q '^ *3 s ' "$scratch/up.out" && break
+    kill -0 $pid || fail "dsql up ended: $(cat "$scratch/up.out" "$scratch/up.err")"
+    sleep 0.1
+done
+page=$(sed -n 's/^status page: \([^ ]*\).*/\1/p' "$scratch/up.out")
+[ -n "$page" ] || fail "no status page: $(cat "$scratch/up.out" "$scratch/up.err")"
+
+browse() { # browse OPTION...: the page after some seconds of its own time, in $out; what it complained of in $err
+    rm -rf "$scratch/profile"
+    timeout 240 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+        --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --enable-logging=stderr \
+        --user-data-dir="$scratch/profile" "$@" >"$scratch/out" 2>"$scratch/err" || fail "chromium: $(tail -n 5 "$scratch/err")"
+    out=$(cat "$scratch/out")
+    err=$(cat "$scratch/err")
+}
+
+# It polls until it has been seen to do so more than once.
+polls=0
+for _ in $(seq 10); do
+    browse --window-size=1280,1400 --virtual-time-budget=6000 --dump-dom "$page"
+    polls=$(printf '%s\n' "$out" | sed -n 's/.*<body[^>]* data-polls="\([0-9]*\)".*/\1/p')
+    [ "${polls:-0}" -ge 2 ] && break
+done
+[ "${polls:-0}" -ge 2 ] || fail "the page does not poll: $(printf '%s\n' "$out" | grep '<body')"
+! grep -E 'CONSOLE|Content Security Policy|Uncaught' "$scratch/err" || fail "the browser complains"
+! printf '%s\n' "$out" | grep -q 'data-problem' || fail "a poll failed"
+for part in '<h1 id="title">dsql up</h1>' 'class="pill ready"' '>target 10<' 'reservoir mode, at most 10 connections' \
+    'dashed: budget 10' 'end of life, 6 s'; do
+    contains "$out" "$part"
+done
+# Ten connections, drawn: ages in their bins, charts with something in them.
+printf '%s\n' "$out" | python3 -c '
+import re, sys
+dom = sys.stdin.read()
+bins = [int(n) for n in re.findall(r"title=\"(\d+) at ", dom)]
+assert len(bins) == 24 and 0 < sum(bins) <= 10, bins
+for chart in ("c_level", "c_opens", "c_checkouts", "c_tx"):
+    svg = re.search(r"<svg id=\"%s\".*?</svg>" % chart, dom, re.S).group(0)
+    assert "<path d=\"M" in svg, chart
+' || fail "nothing is drawn: $out"
+
+# On a phone nothing sticks out to the side; the browser's own screenshots prove that it can be painted.
+for size in 500,2600 1280,1400; do
+    browse --window-size=$size --virtual-time-budget=3000 --screenshot="$scratch/$size.png" "$page"
+    [ "$(wc -c <"$scratch/$size.png")" -gt 20000 ] || fail "an empty picture at $size"
+done
+
+# Without scripts: the same numbers in a table.
+browse --blink-settings=scriptEnabled=false --virtual-time-budget=1000 --dump-dom "$page"
+contains "$out" '<caption>dsql up at localhost:'
+printf '%s\n' "$out" | grep -qE '<th scope="?row"?>target</th><td>10' || fail "no table without scripts: $out"
+
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status = 0 ] || fail "dsql up ended with $status"

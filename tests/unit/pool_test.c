@@ -1,0 +1,426 @@
+/* The pool's interface, on a libpq that connects to nobody. Nothing here depends on speed: what
+ * takes its time is waited for. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pool/pool.h"
+#include "support/fake_pq.h"
+#include "support/test.h"
+
+static struct dsql_pool *open_pool(const struct dsql_pool_options *options)
+{
+    struct dsql_pool *pool = NULL;
+    struct dsql_err err = {0};
+    if (dsql_pool_open(options, &pool, &err) != DSQL_OK)
+        fail_msg("%s", err.message);
+    return pool;
+}
+
+static struct dsql_conn *check_out(struct dsql_pool *pool)
+{
+    struct dsql_conn *conn = NULL;
+    struct dsql_err err = {0};
+    if (dsql_pool_checkout(pool, 60 * DSQL_S, &conn, &err) != DSQL_OK)
+        fail_msg("%s", err.message);
+    return conn;
+}
+
+static struct dsql_pool_stats stats_of(struct dsql_pool *pool)
+{
+    struct dsql_pool_stats stats;
+    dsql_pool_stats(pool, &stats);
+    pthread_mutex_lock(&pool->state_lock);
+    dsql_reservoir_check(&pool->reservoir);
+    pthread_mutex_unlock(&pool->state_lock);
+    assert_int_equal(stats.ready + stats.in_use + stats.opening + stats.closing + stats.empty,
+                     stats.max_open);
+    return stats;
+}
+
+static void sleep_ms(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * DSQL_MS};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Waits, for a minute at most, until the expression holds. */
+#define WAIT_UNTIL(expression)                                                                     \
+    do {                                                                                           \
+        for (int tries_ = 0; !(expression); tries_++) {                                            \
+            if (tries_ > 12000)                                                                    \
+                fail_msg("never: " #expression);                                                   \
+            sleep_ms(5);                                                                           \
+        }                                                                                          \
+    } while (0)
+
+static int set_up(void **state)
+{
+    (void)state;
+    fake_pq_reset();
+    dsql_log_set_level(DSQL_LOG_ERROR);
+    return 0;
+}
+
+TEST(everyday)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 4);
+    struct dsql_pool *pool = open_pool(&options);
+    assert_int_equal(stats_of(pool).ready, 4);
+    struct dsql_conn *conns[4];
+    for (int i = 0; i < 4; i++) {
+        conns[i] = check_out(pool);
+        assert_non_null(dsql_conn_pg(conns[i]));
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(conns[i], conns[k]);
+    }
+    struct dsql_err err;
+    struct dsql_conn *none = NULL;
+    assert_int_equal(dsql_pool_checkout(pool, 0, &none, &err), DSQL_EMPTY);
+    assert_int_equal(dsql_pool_checkout(pool, DSQL_MS, &none, NULL), DSQL_EMPTY);
+    assert_null(none);
+    assert_int_equal(stats_of(pool).in_use, 4);
+    assert_int_equal(stats_of(pool).empties, 2);
+    struct dsql_conn_info infos[4];
+    assert_int_equal(dsql_pool_connections(pool, infos, 2), 4);
+    assert_int_equal(infos[0].state, DSQL_CONN_IN_USE);
+    assert_int_equal(infos[0].uses, 1);
+    for (int i = 0; i < 4; i++)
+        dsql_pool_return(conns[i]);
+    assert_int_equal(stats_of(pool).ready, 4);
+    assert_int_equal(stats_of(pool).checkouts, 4);
+    dsql_pool_return(NULL);
+    dsql_pool_close(pool);
+    dsql_pool_close(NULL);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* What comes back unfit is closed for the right reason, and replaced. */
+TEST(unfit)
+{
+    static const struct {
+        PGTransactionStatusType status;
+        enum dsql_discard why;
+    } cases[] = {
+        {PQTRANS_INTRANS, DSQL_CLOSE_DIRTY_RETURN},
+        {PQTRANS_INERROR, DSQL_CLOSE_DIRTY_RETURN},
+        {PQTRANS_ACTIVE, DSQL_CLOSE_DIRTY_RETURN},
+        {PQTRANS_UNKNOWN, DSQL_CLOSE_BROKEN},
+    };
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *pool = open_pool(&options);
+    uint64_t wanted[DSQL_DISCARDS] = {0};
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_conn *conn = check_out(pool);
+        fake_pq_set_transaction(dsql_conn_pg(conn), cases[i].status);
+        dsql_pool_return(conn);
+        wanted[cases[i].why]++;
+        WAIT_UNTIL(stats_of(pool).ready == 2);
+    }
+    dsql_pool_discard(check_out(pool), DSQL_CLOSE_BROKEN);
+    wanted[DSQL_CLOSE_BROKEN]++;
+    WAIT_UNTIL(stats_of(pool).ready == 2);
+    struct dsql_pool_stats stats = stats_of(pool);
+    assert_memory_equal(stats.discards, wanted, sizeof(wanted));
+    assert_int_equal(stats.opens, 7);
+    dsql_pool_close(pool);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* The server closes every second connection: they are found, never handed out, and replaced. */
+TEST(dropped)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 20);
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *held = check_out(pool);
+    size_t dropped = fake_pq_drop(2);
+    assert_int_equal(dropped, 10);
+    dsql_pool_return(held); /* whichever it is: found then, or now */
+    WAIT_UNTIL(stats_of(pool).discards[DSQL_CLOSE_SERVER_CLOSED] == dropped);
+    WAIT_UNTIL(stats_of(pool).ready == 20);
+    assert_int_equal(stats_of(pool).opens, 20 + dropped);
+    dsql_pool_close(pool);
+}
+
+/* Lifetimes of half a second: nobody gets a connection past its time, and none is missed, although
+ * there is no room to spare. */
+TEST(lifetimes)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 8);
+    options.base_lifetime_ns = 500 * DSQL_MS;
+    options.lifetime_jitter_ns = 100 * DSQL_MS;
+    options.guard_window_ns = 50 * DSQL_MS;
+    struct dsql_pool *pool = open_pool(&options);
+    while (stats_of(pool).opens < 40) {
+        int64_t before_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        struct dsql_conn *conn = check_out(pool);
+        assert_true(before_ns < atomic_load(&conn->usable_until));
+        assert_true(atomic_load(&conn->usable_until) <= conn->dies_at - options.guard_window_ns);
+        sleep_ms(1);
+        dsql_pool_return(conn);
+    }
+    struct dsql_pool_stats stats = stats_of(pool);
+    assert_true(stats.in_use + stats.ready + stats.opening <= 8);
+    dsql_pool_close(pool);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* The same pool for the same endpoint and user, another for another; each open needs its close. */
+TEST(shared)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *a = open_pool(&options), *b = open_pool(&options);
+    assert_ptr_equal(a, b);
+    options.user[0] = 'x';
+    struct dsql_pool *c = open_pool(&options);
+    assert_ptr_not_equal(a, c);
+    dsql_pool_close(a);
+    dsql_pool_return(check_out(b));
+    dsql_pool_close(b);
+    dsql_pool_close(c);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+static void *wait_for_one(void *arg)
+{
+    struct dsql_conn *conn = NULL;
+    enum dsql_rc *rc = arg;
+    struct dsql_pool *pool = *(struct dsql_pool **)(rc + 2);
+    *rc = dsql_pool_checkout(pool, 300 * DSQL_S, &conn, NULL);
+    dsql_pool_return(conn);
+    return NULL;
+}
+
+/* Draining sends waiting callers away, waits for connections in use, and refuses new callers. */
+TEST(drain)
+{
+    struct dsql_pool_options options;
+    struct {
+        enum dsql_rc rc[2];
+        struct dsql_pool *pool;
+    } job = {.rc = {DSQL_OK}};
+    fake_pq_options(&options, 1);
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *held = check_out(pool), *none = NULL;
+    job.pool = pool;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_one, &job), 0);
+    WAIT_UNTIL(stats_of(pool).waiting == 1);
+    assert_int_equal(dsql_pool_drain(pool, DSQL_MS), DSQL_TIMEOUT);
+    pthread_join(thread, NULL);
+    assert_int_equal(job.rc[0], DSQL_CLOSED);
+    assert_int_equal(dsql_pool_checkout(pool, -1, &none, NULL), DSQL_CLOSED);
+    dsql_pool_return(held);
+    assert_int_equal(dsql_pool_drain(pool, -1), DSQL_OK);
+    assert_int_equal(stats_of(pool).empty, 1);
+    dsql_pool_close(pool);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* A connection that outlives its pool: its socket is shut down, and returning it frees the rest. */
+TEST(orphan)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 3);
+    options.drain_timeout_ns = 0;
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *a = check_out(pool), *b = check_out(pool);
+    dsql_pool_close(pool);
+    assert_int_equal(fake_pq_live(), 2);
+    dsql_pool_return(a);
+    dsql_pool_discard(b, DSQL_CLOSE_BROKEN);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* A cancelled ticket gets nothing, before and while it waits. */
+TEST(cancel)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 1);
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *conn = NULL;
+    struct dsql_checkout_ticket ticket;
+    dsql_checkout_ticket_init(&ticket, pool);
+    assert_int_equal(dsql_checkout_with(&ticket, -1, &conn, NULL), DSQL_OK);
+    dsql_pool_return(conn);
+    dsql_checkout_cancel(&ticket);
+    assert_int_equal(dsql_checkout_with(&ticket, -1, &conn, NULL), DSQL_CANCELLED);
+    dsql_pool_close(pool);
+}
+
+/* A child of fork() is told so. */
+TEST(fork_refused)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *pool = open_pool(&options);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct dsql_conn *conn = NULL;
+        struct dsql_err err = {0};
+        struct dsql_pool_stats stats;
+        bool ok = dsql_pool_checkout(pool, -1, &conn, &err) == DSQL_CLOSED &&
+                  strstr(err.message, "parent") != NULL && dsql_pool_drain(pool, 0) == DSQL_CLOSED;
+        dsql_pool_stats(pool, &stats);
+        ok = ok && stats.max_open == 0 && dsql_pool_connections(pool, NULL, 0) == 0;
+        dsql_pool_close(pool);
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    dsql_pool_return(check_out(pool));
+    dsql_pool_close(pool);
+}
+
+#define REFUSED_AT "connection to server at \"localhost\" (127.0.0.1), port 5432 failed: "
+
+/* Access denied: opening does not take the whole fill timeout, the log and the caller learn why,
+ * and few attempts are made. */
+TEST(denied)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 50);
+    options.rate = 10;
+    options.initial_fill_timeout_ns = 600 * DSQL_S;
+    fake_pq_refuse(REFUSED_AT "FATAL:  08006: unable to accept connection, access denied\n"
+                              "DETAIL:  Session Id: x\nHINT:  Wrong user to action mapping.\n");
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_err err = {0};
+    struct dsql_conn *conn = NULL;
+    assert_int_equal(dsql_pool_checkout(pool, 0, &conn, &err), DSQL_EMPTY);
+    assert_non_null(strstr(err.message, "access denied"));
+    assert_string_equal(err.hint, "Wrong user to action mapping.");
+    assert_string_equal(err.sqlstate, "08006");
+    struct dsql_pool_stats stats = stats_of(pool);
+    assert_in_range(stats.attempts, 1, 8);
+    assert_int_equal(stats.errors[0].rc, DSQL_DENIED);
+    assert_int_equal(stats.errors[0].count, stats.attempts);
+    assert_in_range(stats.retry_in_ns, 1, 30 * DSQL_S);
+    dsql_pool_close(pool);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* Refused with 53400: the pool slows down, and recovers by itself. */
+TEST(throttled)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 50);
+    options.low_watermark = 0;
+    fake_pq_refuse(REFUSED_AT "FATAL:  53400: Unable to accept connection, rate exceeded.\n");
+    struct dsql_pool *pool = open_pool(&options);
+    WAIT_UNTIL(stats_of(pool).open_failures > 0 && stats_of(pool).opening == 0);
+    struct dsql_pool_stats stats = stats_of(pool);
+    assert_true(stats.rate < stats.rate_limit);
+    fake_pq_refuse(NULL);
+    WAIT_UNTIL(stats_of(pool).ready == 50);
+    assert_int_equal(stats_of(pool).errors[0].rc, DSQL_THROTTLED);
+    dsql_pool_close(pool);
+}
+
+/* A connect that never ends is given up; the slot is free again. */
+TEST(stalled)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 3);
+    options.low_watermark = 0;
+    options.connect_timeout_ns = 20 * DSQL_MS;
+    fake_pq_stall(true);
+    struct dsql_pool *pool = open_pool(&options);
+    WAIT_UNTIL(stats_of(pool).open_failures >= 3);
+    assert_int_equal(stats_of(pool).errors[0].rc, DSQL_TIMEOUT);
+    fake_pq_stall(false);
+    WAIT_UNTIL(stats_of(pool).ready == 3);
+    dsql_pool_close(pool);
+}
+
+/* Standard mode: the warm-up before the pool is handed out, then the keeper. */
+TEST(standard)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 10);
+    options.mode = DSQL_POOL_STANDARD;
+    options.warmup_target = 6;
+    options.keeper_tick_ns = 10 * DSQL_MS;
+    options.keeper_max_per_tick = 1;
+    struct dsql_pool *pool = open_pool(&options);
+    assert_true(stats_of(pool).opens >= 6);
+    WAIT_UNTIL(stats_of(pool).ready == 10);
+    dsql_pool_close(pool);
+}
+
+TEST(options_are_checked)
+{
+    struct dsql_pool_options options;
+    struct dsql_pool *pool = NULL;
+    struct dsql_err err = {0};
+    fake_pq_options(&options, 10);
+    options.max_open = 0;
+    assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
+    assert_non_null(strstr(err.message, "max_open"));
+    fake_pq_options(&options, 10);
+    options.endpoint[0] = '\0';
+    assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
+    fake_pq_options(&options, 10);
+    options.region[0] = '\0';
+    assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
+    fake_pq_options(&options, 10);
+    (void)snprintf(options.endpoint, sizeof(options.endpoint), "localhost:x");
+    assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
+    assert_null(pool);
+}
+
+/* libpq's text taken apart. */
+TEST(texts)
+{
+    static const struct {
+        const char *text, *sqlstate, *message, *hint;
+    } cases[] = {
+        {REFUSED_AT "FATAL:  08006: unable to accept connection, access denied\nHINT:  Signature "
+                    "expired: x\nLOCATION: y\n",
+         "08006", "unable to accept connection, access denied", "Signature expired: x"},
+        {REFUSED_AT "Connection refused\n\tIs the server running?\n", "",
+         REFUSED_AT "Connection refused", ""},
+        {"FATAL:  53300: too many\n", "53300", "too many", ""},
+        {"FATAL:  5330: too few\n", "", "FATAL:  5330: too few", ""},
+        {"x:  ABCDE", "", "x:  ABCDE", ""},
+        {"", "", "", ""},
+        {"\n", "", "", ""},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_connect_report report = {0};
+        dsql_connect_parse(cases[i].text, &report);
+        assert_string_equal(report.sqlstate, cases[i].sqlstate);
+        assert_string_equal(report.message, cases[i].message);
+        assert_string_equal(report.hint, cases[i].hint);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(everyday, set_up),
+        cmocka_unit_test_setup(unfit, set_up),
+        cmocka_unit_test_setup(dropped, set_up),
+        cmocka_unit_test_setup(lifetimes, set_up),
+        cmocka_unit_test_setup(shared, set_up),
+        cmocka_unit_test_setup(drain, set_up),
+        cmocka_unit_test_setup(orphan, set_up),
+        cmocka_unit_test_setup(cancel, set_up),
+        cmocka_unit_test_setup(fork_refused, set_up),
+        cmocka_unit_test_setup(denied, set_up),
+        cmocka_unit_test_setup(throttled, set_up),
+        cmocka_unit_test_setup(stalled, set_up),
+        cmocka_unit_test_setup(standard, set_up),
+        cmocka_unit_test_setup(options_are_checked, set_up),
+        cmocka_unit_test(texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
