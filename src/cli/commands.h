@@ -18,6 +18,7 @@ extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
 extern const struct dsql_command dsql_cmd_schema_version;
 extern const struct dsql_command dsql_cmd_sim_list;
+extern const struct dsql_command dsql_cmd_sim_plan;
 extern const struct dsql_command dsql_cmd_sim_run;
 extern const struct dsql_command dsql_cmd_token;
 extern const struct dsql_command dsql_cmd_up;
