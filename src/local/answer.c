@@ -15,7 +15,7 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
     session->next_tag[0] = '\0';
     if (session->cut_after == 0)
         session->cut = DSQL_CUT_NONE; /* it failed by itself */
-    if (dsql_rewrite_words(report, &words))
+    if (dsql_rewrite_words(report, &words) || dsql_unblock_words(report, &words))
         dsql_pg_put_error(out, &words);
     else if (dsql_pg_report_get(report, 'W', &where) &&
              memmem(where.ptr, where.len, "sys.dsql_", 9))
@@ -36,6 +36,16 @@ static void relay_notice(struct dsql_session *session, const struct dsql_pg_repo
     struct dsql_strbuf tag;
     dsql_strbuf_init(&tag, session->next_tag, sizeof(session->next_tag));
     dsql_strbuf_add(&tag, dsql_span_from(report->message, mark.len));
+}
+
+/* The module inside PostgreSQL tells of a change of the catalogue; the rest is for the client. */
+static void relay_parameter(struct dsql_session *session, const struct dsql_pg_setting *setting,
+                            struct dsql_span raw)
+{
+    if (dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes")))
+        session->catalog = ++session->front->catalog;
+    else
+        dsql_strbuf_add(&session->to_client.bytes, raw);
 }
 
 /* The answer to a COMMIT that was struck after it was sent; true if it does not go out. */
@@ -81,6 +91,7 @@ static void relay_ready(struct dsql_session *session, enum dsql_pg_tx status, st
     if (session->awaiting > 0 || session->unsynced)
         return; /* something is under way behind it */
     if (status == DSQL_PG_IDLE) {
+        session->ddl = false;
         dsql_sql_tx_init(&session->tx, &session->front->options->limits);
         dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
         if (session->renews)
@@ -113,6 +124,9 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
     struct dsql_err err;
     if (piece->type == DSQL_PG_BE_DATA_ROW)
         session->mapped = true;
+    if (piece->type == DSQL_PG_BE_KEY_DATA &&
+        !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        backend->pid = msg.key.pid;
     if (piece->type == DSQL_PG_BE_ERROR && backend->opening &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err)) {
         refuse_opening(session, &msg.report);
@@ -137,6 +151,7 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         return;
     }
     bool looked_at = piece->type == DSQL_PG_BE_ERROR || piece->type == DSQL_PG_BE_READY ||
+                     piece->type == DSQL_PG_BE_PARAMETER_STATUS ||
                      piece->type == DSQL_PG_BE_NOTICE || piece->type == DSQL_PG_BE_COMMAND_COMPLETE;
     if (!looked_at || !(piece->first && piece->last) ||
         dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
@@ -145,6 +160,8 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         relay_error(session, &msg.report, piece->raw);
     else if (msg.type == DSQL_PG_BE_NOTICE)
         relay_notice(session, &msg.report, piece->raw);
+    else if (msg.type == DSQL_PG_BE_PARAMETER_STATUS)
+        relay_parameter(session, &msg.setting, piece->raw);
     else if (msg.type == DSQL_PG_BE_COMMAND_COMPLETE)
         relay_complete(session, msg.command.tag, piece->raw);
     else

@@ -43,6 +43,8 @@ static struct dsql_sql_script *script_of(struct dsql_session *session, struct ds
 static void note_state(struct dsql_session *session, const struct dsql_sql_stmt *stmt, bool alone)
 {
     bool set = stmt->kind == DSQL_SQL_SET;
+    if (stmt->flags & DSQL_SQL_IS_DDL)
+        dsql_unblock_ddl(session);
     if (set && stmt->name &&
         dsql_span_eq_nocase(dsql_span_of(stmt->name), DSQL_SPAN("disable_sync_create_index")))
         session->sync_index =
@@ -179,7 +181,8 @@ static void relay_parse(struct dsql_session *session, const struct dsql_pg_parse
     if (!single) {
         dsql_pg_put_parse(&session->backend->out.bytes, parse); /* PostgreSQL says what is wrong */
     } else if (dsql_sql_tx_parse(&session->tx, &script->stmts[0], session->sync_index, &refusal) ==
-               DSQL_SQL_TX_REFUSE) {
+                   DSQL_SQL_TX_REFUSE ||
+               dsql_strike_stale(session, &script->stmts[0], &refusal)) {
         session->front->counts.statements_refused++;
         put_refused_parse(session, parse->name, &refusal);
     } else {
@@ -293,11 +296,12 @@ void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_p
     }
     if (!dsql_backend_need(session))
         return;
-    dsql_strike_prime(session);
+    bool extended = piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
+                    piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
+                    piece->type == DSQL_PG_FE_CLOSE;
+    dsql_strike_prime(session, extended);
     /* Until its Sync, what belongs to the extended protocol is under way. */
-    if (piece->type == DSQL_PG_FE_PARSE || piece->type == DSQL_PG_FE_BIND ||
-        piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
-        piece->type == DSQL_PG_FE_CLOSE)
+    if (extended)
         session->unsynced = true;
     /* Parts of a stream go through; so does what can't be read: PostgreSQL says what is wrong. */
     if (!(piece->first && piece->last) || dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))

@@ -1,6 +1,7 @@
 /*
- * Faults of statements and of COMMIT. An autocommit statement that writes or locks counts as a
- * COMMIT too.
+ * Statements and COMMITs that the rules let pass and that fail nevertheless: by request, or because
+ * the catalogue changed since the session last looked (OC001). An autocommit statement that writes
+ * or locks counts as a COMMIT too.
  *
  * In the extended protocol a COMMIT that fails is replaced when it is bound, by a statement that
  * was prepared in the session at PostgreSQL before: so the answers are those of a Bind, a Describe
@@ -20,7 +21,9 @@ static const struct {
      "40001",
      "change conflicts with another transaction (OC000)"},
     {DSQL_FAULT_UNAVAILABLE_COMMIT, {"dsql unavailable", 16}, "XX000", "server unavailable"},
+    {DSQL_FAULT_COUNT, {"dsql schema", 11}, "40001", DSQL_LOCAL_OC001},
 };
+enum { CONFLICT, UNAVAILABLE, SCHEMA };
 
 static bool locks(const struct dsql_sql_stmt *stmt)
 {
@@ -34,16 +37,29 @@ static bool is_work(const struct dsql_sql_stmt *stmt)
            stmt->kind == DSQL_SQL_COPY_OUT || (stmt->flags & DSQL_SQL_IS_DDL);
 }
 
+bool dsql_strike_stale(struct dsql_session *session, const struct dsql_sql_stmt *stmt,
+                       struct dsql_sql_refusal *refusal)
+{
+    if (!is_work(stmt) || session->catalog == session->front->catalog)
+        return false;
+    session->catalog = session->front->catalog; /* one retry passes */
+    dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
+    dsql_sql_tx_failed(&session->tx);
+    return true;
+}
+
 enum dsql_strike dsql_strike_statement(struct dsql_session *session,
                                        const struct dsql_sql_stmt *stmt,
                                        struct dsql_sql_refusal *refusal)
 {
     struct dsql_faults *faults = &session->front->faults;
+    if (dsql_strike_stale(session, stmt, refusal))
+        return DSQL_STRIKE_FAIL;
     bool changes = (stmt->flags & DSQL_SQL_WRITES) || locks(stmt) || stmt->kind == DSQL_SQL_EXECUTE;
     if (changes && dsql_faults_strike(faults, DSQL_FAULT_CONFLICT))
-        dsql_sql_refuse(refusal, commits[0].sqlstate, "%s", commits[0].message);
+        dsql_sql_refuse(refusal, commits[CONFLICT].sqlstate, "%s", commits[CONFLICT].message);
     else if (is_work(stmt) && dsql_faults_strike(faults, DSQL_FAULT_UNAVAILABLE))
-        dsql_sql_refuse(refusal, commits[1].sqlstate, "%s", commits[1].message);
+        dsql_sql_refuse(refusal, commits[UNAVAILABLE].sqlstate, "%s", commits[UNAVAILABLE].message);
     else
         return DSQL_STRIKE_NONE;
     dsql_sql_tx_failed(&session->tx);
@@ -56,12 +72,17 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
     struct dsql_faults *faults = &session->front->faults;
     if (session->cut != DSQL_CUT_NONE)
         return DSQL_STRIKE_NONE; /* an earlier one of the same pipeline ends the connection */
+    if (!implicit && session->catalog != session->front->catalog) {
+        session->catalog = session->front->catalog;
+        dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
+        return DSQL_STRIKE_FAIL;
+    }
     if (dsql_faults_strike(faults, DSQL_FAULT_CLOSE_COMMIT)) {
         session->state = DSQL_SESSION_CLOSING; /* what was answered before goes out */
         return DSQL_STRIKE_CLOSE;
     }
     for (size_t i = 0; i < DSQL_COUNT_OF(commits); i++) {
-        if (!dsql_faults_strike(faults, commits[i].fault))
+        if (commits[i].fault == DSQL_FAULT_COUNT || !dsql_faults_strike(faults, commits[i].fault))
             continue;
         dsql_sql_refuse(refusal, commits[i].sqlstate, "%s", commits[i].message);
         return DSQL_STRIKE_FAIL;
@@ -75,15 +96,12 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
     return DSQL_STRIKE_NONE;
 }
 
-void dsql_strike_prime(struct dsql_session *session)
+void dsql_strike_prime(struct dsql_session *session, bool extended)
 {
     struct dsql_backend *backend = session->backend;
     if (backend->primed || session->awaiting > 0 || session->unsynced)
         return;
-    bool needed = false;
-    for (size_t i = 0; i < DSQL_COUNT_OF(commits); i++)
-        needed = needed || dsql_faults_may(&session->front->faults, commits[i].fault);
-    for (size_t i = 0; i < DSQL_COUNT_OF(commits) && needed; i++) {
+    for (size_t i = 0; i < DSQL_COUNT_OF(commits) && extended; i++) {
         char memory[1024];
         struct dsql_strbuf sql;
         struct dsql_sql_refusal refusal;
@@ -96,14 +114,14 @@ void dsql_strike_prime(struct dsql_session *session)
         dsql_pg_put_sync(&backend->out.bytes);
         backend->hidden++;
     }
-    backend->primed = needed;
+    backend->primed = extended;
 }
 
 struct dsql_span dsql_strike_primed(const struct dsql_session *session,
                                     const struct dsql_sql_refusal *refusal)
 {
     for (size_t i = 0; i < DSQL_COUNT_OF(commits) && session->backend->primed; i++)
-        if (strcmp(refusal->sqlstate, commits[i].sqlstate) == 0)
+        if (strcmp(refusal->message, commits[i].message) == 0)
             return commits[i].statement;
     return DSQL_SPAN("");
 }

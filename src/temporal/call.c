@@ -1,6 +1,7 @@
 /* The executor: one operation, on the pool or inside a transaction. */
 #include "temporal/call.h"
 
+#include "base/shown.h"
 #include "base/strbuf.h"
 
 /* -- Inside a transaction. */
@@ -48,8 +49,14 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
 }
 
 /* "shard 12", "range_id 7": for the message when a token does not hold. */
-static void add_value(struct dsql_strbuf *sb, const struct dsql_param *value)
+static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
+                      const struct dsql_param *value)
 {
+    if (type == DSQL_OP_TEXT && value->kind == DSQL_PARAM_RAW) {
+        struct dsql_span text = {value->as.ptr, (size_t)value->len};
+        dsql_strbuf_add_str(sb, dsql_shown(text).text);
+        return;
+    }
     if (value->kind != DSQL_PARAM_RAW) {
         dsql_strbuf_add_i64(sb, value->as.i64);
         return;
@@ -71,12 +78,12 @@ static void describe(const struct dsql_call *call, const struct dsql_token *toke
         if (call->params[i].kind == DSQL_PARAM_NULL)
             continue;
         dsql_strbuf_add_char(entity, i ? '/' : ' ');
-        add_value(entity, &call->params[i]);
+        add_value(entity, call->op->fields[i].type, &call->params[i]);
     }
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
-        dsql_strbuf_addf(expected, "%s%.*s ", i ? ", " : "",
-                         DSQL_SPAN_ARG(call->op->fields[call->op->fence.keys + i].name));
-        add_value(expected, &token->values[i]);
+        const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
+        dsql_strbuf_addf(expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
+        add_value(expected, field->type, &token->values[i]);
     }
 }
 

@@ -52,25 +52,34 @@ static enum dsql_rc settle_body(struct dsql_tx *tx, void *arg, struct dsql_err *
     return call->policy->settle(tx, call->policy->settle_arg, &call->applied, err);
 }
 
+/* The settling transaction changes nothing, so it may be repeated whatever becomes of it. */
+static enum dsql_rc run_settle(struct run *run, struct settle_call *call)
+{
+    struct dsql_tx_policy its = *run->policy;
+    its.settle = NULL;
+    its.single = its.read_only = false;
+    its.retry.reconnects = its.retry.max_retries;
+    enum dsql_rc rc = DSQL_COMMIT_UNKNOWN;
+    for (int i = 0; i <= its.retry.max_retries && rc == DSQL_COMMIT_UNKNOWN; i++) {
+        if (its.timeout_ns > 0) {
+            its.timeout_ns = dsql_mono_since(run->tx.limits.deadline, now(run));
+            if (its.timeout_ns <= 0)
+                break;
+        }
+        rc = dsql_tx_run_on(run->source, "settle", settle_body, call, &its, NULL);
+    }
+    return rc;
+}
+
 /* DSQL_OK: it was applied. DSQL_LOST: it was not. DSQL_COMMIT_UNKNOWN: nobody knows. */
 static enum dsql_rc settle(struct run *run)
 {
     enum dsql_rc rc = DSQL_COMMIT_UNKNOWN;
     enum dsql_settled settled = DSQL_SETTLED_NOT;
-    const struct dsql_tx_policy *policy = run->policy;
-    if (policy->settle) {
-        struct settle_call call = {.policy = policy};
-        struct dsql_tx_policy its = *policy;
-        its.settle = NULL;
-        its.single = its.read_only = false;
-        if (policy->timeout_ns > 0) {
-            its.timeout_ns = dsql_mono_since(run->tx.limits.deadline, now(run));
-            its.timeout_ns = its.timeout_ns > 0 ? its.timeout_ns : 1;
-        }
-        if (dsql_tx_run_on(run->source, "settle", settle_body, &call, &its, NULL) == DSQL_OK) {
-            rc = call.applied ? DSQL_OK : DSQL_LOST;
-            settled = call.applied ? DSQL_SETTLED_APPLIED : DSQL_SETTLED_NOT_APPLIED;
-        }
+    struct settle_call call = {.policy = run->policy};
+    if (run->policy->settle && run_settle(run, &call) == DSQL_OK) {
+        rc = call.applied ? DSQL_OK : DSQL_LOST;
+        settled = call.applied ? DSQL_SETTLED_APPLIED : DSQL_SETTLED_NOT_APPLIED;
     }
     dsql_observe_unknown(&run->tx.observer, settled);
     if (rc == DSQL_LOST) {

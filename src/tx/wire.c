@@ -3,7 +3,6 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
-#include "base/shown.h"
 #include "tx/wire_internal.h"
 
 #define ROLLBACK_WAIT_NS (2 * DSQL_S)
@@ -17,7 +16,7 @@ void dsql_wire_open(struct dsql_wire *wire, PGconn *pg, const struct dsql_wire_l
         return;
     wire->dead = true;
     dsql_err_set(&wire->failed, DSQL_LOST, "the connection is not usable: %s",
-                 dsql_shown_str(PQerrorMessage(pg)).text);
+                 dsql_wire_reason(wire).text);
 }
 
 enum dsql_rc dsql_wire_flush(struct dsql_wire *wire)

@@ -2,7 +2,6 @@
 #include <libpq-fe.h>
 #include <string.h>
 
-#include "base/shown.h"
 #include "tx/wire_internal.h"
 
 enum dsql_rc dsql_wire_fail(struct dsql_wire *wire, enum dsql_rc rc, const char *name,
@@ -52,9 +51,16 @@ enum dsql_rc dsql_wire_fail_unanswered(struct dsql_wire *wire, enum dsql_rc rc, 
     return wire->failed.rc;
 }
 
+struct dsql_shown dsql_wire_reason(const struct dsql_wire *wire)
+{
+    struct dsql_span first, rest;
+    (void)dsql_span_cut(dsql_span_of(PQerrorMessage(wire->pg)), '\n', &first, &rest);
+    return dsql_shown(first);
+}
+
 enum dsql_rc dsql_wire_fail_broken(struct dsql_wire *wire)
 {
-    struct dsql_shown why = dsql_shown_str(PQerrorMessage(wire->pg));
+    struct dsql_shown why = dsql_wire_reason(wire);
     return dsql_wire_fail_unanswered(wire, dsql_classify(DSQL_PHASE_STATEMENT, NULL, NULL, NULL).rc,
                                      why.text[0] ? why.text : "the connection was lost");
 }

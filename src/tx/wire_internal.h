@@ -9,6 +9,7 @@
 #ifndef DSQL_TX_WIRE_INTERNAL_H
 #define DSQL_TX_WIRE_INTERNAL_H
 
+#include "base/shown.h"
 #include "tx/wire.h"
 
 enum dsql_wire_kind {
@@ -63,6 +64,8 @@ void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entr
 /* The entry that an error outside of any answer belongs to. */
 const char *dsql_wire_current(const struct dsql_wire *wire);
 const char *dsql_wire_limit_text(enum dsql_rc rc);
+/* libpq's own words for the last failure: their first line. */
+struct dsql_shown dsql_wire_reason(const struct dsql_wire *wire);
 
 /* Copies text, cut to fit; NULL is "". */
 void dsql_wire_copy(char *out, size_t cap, const char *text);

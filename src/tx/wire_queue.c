@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shown.h"
 #include "tx/params.h"
 #include "tx/wire_internal.h"
 
@@ -38,8 +37,7 @@ static enum dsql_rc queued(struct dsql_wire *wire, struct dsql_wire_entry *entry
     entry->fence = NULL;
     if (PQstatus(wire->pg) == CONNECTION_BAD)
         return dsql_wire_fail_broken(wire);
-    return dsql_wire_fail_unanswered(wire, DSQL_NO_MEMORY,
-                                     dsql_shown_str(PQerrorMessage(wire->pg)).text);
+    return dsql_wire_fail_unanswered(wire, DSQL_NO_MEMORY, dsql_wire_reason(wire).text);
 }
 
 static enum dsql_rc no_memory(struct dsql_wire *wire, const char *name)

@@ -1,6 +1,9 @@
 /*
  * The endpoint beside the oracle: random short transactions of many clients on few keys, every
- * answer and every verdict compared.   occ_diff SEED TRANSACTIONS [CLIENTS]
+ * answer and every verdict compared.
+ *
+ *     occ_diff make SEED                         makes the tables of a seed
+ *     occ_diff run SEED TRANSACTIONS [CLIENTS]
  *
  * One thread runs the clients' statements one after another in random order, so that the same seed
  * is the same history and the oracle knows it. (What only happens at the same instant is the matter
@@ -402,17 +405,18 @@ static void make_tables(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        (void)fprintf(stderr, "usage: occ_diff SEED TRANSACTIONS [CLIENTS]\n");
+    if (argc < 3)
         return 2;
+    seed = strtoull(argv[2], NULL, 10);
+    if (strcmp(argv[1], "make") == 0) {
+        make_tables();
+        return 0;
     }
-    seed = strtoull(argv[1], NULL, 10);
-    unsigned long wanted = strtoul(argv[2], NULL, 10), ended = 0;
-    int count = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 16;
+    unsigned long wanted = argc > 3 ? strtoul(argv[3], NULL, 10) : 0, ended = 0;
+    int count = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 16;
     if (count < 1 || count > CLIENTS_MAX)
         return 2;
     rng = dsql_rng_seeded(seed);
-    make_tables();
     for (int i = 0; i < count; i++) {
         clients[i].conn = PQconnectdb("");
         if (PQstatus(clients[i].conn) != CONNECTION_OK)

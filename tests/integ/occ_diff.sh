@@ -6,8 +6,9 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
 expect 0 "$dsql" local exec -- bash -c '
+    for i in 0 1 2 3; do "$0" make $(($1 + i)) || exit; done
     for i in 0 1 2 3; do
-        "$0" $(($1 + i)) "$2" & pids="$pids $!"
+        "$0" run $(($1 + i)) "$2" & pids="$pids $!"
     done
     status=0
     for pid in $pids; do wait "$pid" || status=1; done

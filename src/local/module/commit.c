@@ -2,6 +2,7 @@
 #include "local/module/module.h"
 
 #include "local/module/adjudicate.h"
+#include "local/module/catalog.h"
 #include "local/module/commit.h"
 #include "local/module/keys.h"
 #include "local/module/sizes.h"
@@ -108,6 +109,7 @@ static void before_commit(void)
         fail();
     pfree(effects);
     carry_out();
+    dsql_catalog_commit();
 }
 
 static void forget(void)
@@ -115,6 +117,7 @@ static void forget(void)
     dsql_versions_forget();
     dsql_keys_forget();
     dsql_sizes_forget();
+    dsql_catalog_forget();
 }
 
 static void on_transaction(XactEvent event, void *unused)

@@ -1,6 +1,7 @@
 #include "local/module/module.h"
 
 #include "local/module/adjudicate.h"
+#include "local/module/catalog.h"
 #include "local/module/commit.h"
 #include "local/module/table_am.h"
 
@@ -52,6 +53,8 @@ static void on_utility(PlannedStmt *statement, const char *text, bool read_only_
 {
     bool ddl = GetCommandLogLevel(statement->utilityStmt) == LOGSTMT_DDL;
     ProcessUtility_hook_type next = previous_utility ? previous_utility : standard_ProcessUtility;
+    if (ddl)
+        dsql_catalog_touch();
     ddl_depth += ddl;
     PG_TRY();
     {
@@ -106,6 +109,7 @@ void _PG_init(void)
     if (!process_shared_preload_libraries_in_progress)
         return;
     define_settings();
+    dsql_catalog_init();
     dsql_table_am_init();
     dsql_commit_init();
     previous_request = shmem_request_hook;

@@ -9,6 +9,7 @@
  *     adjudicate.c  the log of what was committed, shared by all, and who conflicts with it
  *     commit.c      COMMIT: adjudication, then what was remembered is carried out
  *     sizes.c       the limits on rows and bytes
+ *     catalog.c     changes of the catalogue, told to the front
  *
  * Words. A *version* is a tuple of the heap. A row's *identity* in a transaction is the version its
  * snapshot sees. An *effect* is what the matrix of conflicts is about: something done to a row's

@@ -1,0 +1,181 @@
+/*
+ * The fences. A stale owner, paused between its lock and its commit, loses by the database's own
+ * check; two workers of one shard do not disturb each other; a token that has changed is noticed.
+ */
+#include <stdio.h>
+
+#include "support/store.h"
+
+enum { ROUNDS = 25 };
+
+static struct fixture fix;
+static struct dsql_err err;
+
+#define STR(text) dsql_slice_str(text)
+
+static const uint32_t int4[] = {23};
+static const struct dsql_stmt plain_read = {
+    .name = "plain_read",
+    .sql = "SELECT range_id FROM shards WHERE shard_id = $1",
+    .types = int4,
+};
+
+static struct dsql_store_tx *begin(struct dsql_store *store)
+{
+    struct dsql_store_tx *tx;
+    REQUIRE_OK(dsql_store_begin(store, "fence", NULL, &tx, &err));
+    return tx;
+}
+
+static int32_t new_shard(struct dsql_store *store)
+{
+    struct dsql_InsertIntoShards in = {fixture_shard(&fix), 1, STR("d"), STR("e")};
+    REQUIRE_OK(dsql_call_InsertIntoShards(store, NULL, &in, 1, NULL, &err));
+    return in.shard_id;
+}
+
+static void read_lock(struct dsql_store *store, struct dsql_store_tx *tx, int32_t shard)
+{
+    struct dsql_ReadLockShards in = {shard};
+    REQUIRE_OK(dsql_call_ReadLockShards(store, tx, &in, NULL, &err));
+}
+
+static void read_plainly(struct dsql_store_tx *tx, int32_t shard)
+{
+    struct dsql_param param = dsql_i32(shard);
+    REQUIRE_OK(dsql_tx_exec(dsql_store_tx_of(tx), &plain_read, &param, 1, NULL, &err));
+}
+
+static void write_task(struct dsql_store *store, struct dsql_store_tx *tx, int32_t shard,
+                       int64_t id)
+{
+    struct dsql_InsertIntoTransferTasks in = {shard, id, STR("t"), STR("e")};
+    REQUIRE_OK(dsql_call_InsertIntoTransferTasks(store, tx, &in, 1, NULL, &err));
+}
+
+/* As Temporal's UpdateShard: the new owner raises range_id. */
+static void take_over(struct dsql_store *store, int32_t shard, int64_t range_id)
+{
+    struct dsql_store_tx *tx = begin(store);
+    struct dsql_WriteLockShards lock = {shard};
+    struct dsql_UpdateShards update = {shard, range_id, STR("d"), STR("e")};
+    REQUIRE_OK(dsql_call_WriteLockShards(store, tx, &lock, NULL, &err));
+    REQUIRE_OK(dsql_call_UpdateShards(store, tx, &update, 1, NULL, &err));
+    REQUIRE_OK(dsql_store_commit(tx, &err));
+}
+
+/* When the stale owner writes: before it is overtaken, after, or both. */
+static void stale_owner(struct dsql_store *store, const char *name)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t shard = new_shard(store);
+        struct dsql_store_tx *a = begin(store);
+        read_lock(store, a, shard);
+        if (round % 3 != 0) {
+            write_task(store, a, shard, 1);
+            if (round % 2)
+                REQUIRE_OK(dsql_tx_flush(dsql_store_tx_of(a), &err));
+        }
+        take_over(store, shard, 2);
+        if (round % 3 != 1)
+            write_task(store, a, shard, 2);
+        enum dsql_rc rc = dsql_store_commit(a, &err);
+        REQUIRE(rc == DSQL_CONFLICT, "%s, round %d: the stale owner got %s", name, round,
+                dsql_rc_name(rc));
+        struct dsql_RangeSelectFromTransferTasks range = {shard, 0, 100, 10};
+        struct dsql_result result = {0};
+        REQUIRE_OK(dsql_call_RangeSelectFromTransferTasks(store, NULL, &range, &result, &err));
+        REQUIRE(result.rows == 0, "%s, round %d: a task of the stale owner is there", name, round);
+        dsql_result_fini(&result);
+    }
+    printf("stale owner refused %d times of %d: %s\n", ROUNDS, ROUNDS, name);
+}
+
+/* Without the lock it would have committed: this is what the lock is for. */
+static void without_lock(struct dsql_store *store)
+{
+    int32_t shard = new_shard(store);
+    struct dsql_store_tx *a = begin(store);
+    read_plainly(a, shard);
+    take_over(store, shard, 2);
+    write_task(store, a, shard, 1);
+    REQUIRE_OK(dsql_store_commit(a, &err));
+    printf("a plain SELECT lets the stale owner commit\n");
+}
+
+/* Two workflows of one shard, open at the same time. */
+static void two_workers(struct dsql_store *store, enum dsql_rc second, const char *name)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t shard = new_shard(store);
+        struct dsql_store_tx *a = begin(store), *b = begin(store);
+        read_lock(store, a, shard);
+        read_lock(store, b, shard);
+        write_task(store, a, shard, 1);
+        write_task(store, b, shard, 2);
+        REQUIRE_OK(dsql_store_commit(round % 2 ? a : b, &err));
+        enum dsql_rc rc = dsql_store_commit(round % 2 ? b : a, &err);
+        REQUIRE(rc == second, "%s: the second of two workers got %s", name, dsql_rc_name(rc));
+    }
+    printf("two workers of one shard, %d rounds: %s, the second gets %s\n", ROUNDS, name,
+           dsql_rc_name(second));
+}
+
+/* The token of a lock is in the predicate of the write: something that changes the row behind the
+ * store's back, even in the same transaction, is noticed. */
+static void token_in_predicate(struct dsql_store *store, const char *name)
+{
+    static const struct dsql_stmt sneak = {
+        .name = "sneak",
+        .sql = "UPDATE executions SET db_record_version = 99 WHERE shard_id = $1",
+        .types = int4,
+    };
+    struct dsql_id ns = fixture_id(&fix), run = fixture_id(&fix);
+    int32_t shard = new_shard(store);
+    struct dsql_param param = dsql_i32(shard);
+    struct dsql_InsertIntoExecutions in = {shard, ns,       STR("wf"), run,      1,        2,
+                                           3,     STR("d"), STR("e"),  STR("s"), STR("se")};
+    struct dsql_UpdateExecutions update = {shard, ns,       STR("wf"), run,      2,        3,
+                                           3,     STR("d"), STR("e"),  STR("s"), STR("se")};
+    struct dsql_WriteLockExecutions lock = {shard, ns, STR("wf"), run};
+    REQUIRE_OK(dsql_call_InsertIntoExecutions(store, NULL, &in, 1, NULL, &err));
+
+    struct dsql_store_tx *tx = begin(store);
+    REQUIRE_OK(dsql_call_WriteLockExecutions(store, tx, &lock, NULL, &err));
+    REQUIRE_OK(dsql_tx_exec(dsql_store_tx_of(tx), &sneak, &param, 1, NULL, &err));
+    enum dsql_rc rc = dsql_call_UpdateExecutions(store, tx, &update, 1, NULL, &err);
+    if (rc == DSQL_OK) /* queued: it comes to light at COMMIT */
+        rc = dsql_store_commit(tx, &err);
+    else
+        dsql_store_rollback(tx);
+    REQUIRE(rc == DSQL_CONDITION_FAILED, "%s: %s", name, dsql_rc_name(rc));
+    REQUIRE(strstr(err.message, "execution") && strstr(err.message, "db_record_version 1"), "%s",
+            err.message);
+    int64_t version = fixture_sql(&fix, "SELECT max(db_record_version) FROM executions");
+    REQUIRE(version == 1, "the transaction left %lld behind", (long long)version);
+    struct dsql_DeleteFromExecutions gone = {shard, ns, STR("wf"), run};
+    REQUIRE_OK(dsql_call_DeleteFromExecutions(store, NULL, &gone, 1, NULL, &err));
+    printf("a changed token is noticed: %s: %s\n", name, err.message);
+}
+
+int main(void)
+{
+    struct dsql_store_options key_share, for_update;
+    dsql_store_options_default(&key_share);
+    key_share.shard_lock = DSQL_SHARD_LOCK_KEY_SHARE;
+    dsql_store_options_default(&for_update);
+    for_update.shard_lock = DSQL_SHARD_LOCK_FOR_UPDATE;
+    for_update.pipelined = false;
+    fixture_open(&fix, 4, &key_share);
+    struct dsql_store *fallback = fixture_store(&fix, &for_update);
+    stale_owner(fix.store, "FOR KEY SHARE");
+    stale_owner(fallback, "FOR UPDATE");
+    without_lock(fix.store);
+    two_workers(fix.store, DSQL_OK, "FOR KEY SHARE");
+    two_workers(fallback, DSQL_CONFLICT, "FOR UPDATE");
+    token_in_predicate(fix.store, "queued");
+    token_in_predicate(fallback, "waited for");
+    dsql_store_close(fallback);
+    fixture_close(&fix);
+    return 0;
+}
