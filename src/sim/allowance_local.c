@@ -1,9 +1,7 @@
-/* A process's share of the budget. */
+/* Each process for itself: core's permits, and no cap. */
 #include <stdlib.h>
 
 #include "sim/world.h"
-
-/* ---- local: core's permits, no cap ---- */
 
 struct local {
     struct dsql_sim_allowance allowance;
@@ -70,7 +68,7 @@ static const struct dsql_sim_allowance_ops local_ops = {
     .destroy = local_destroy,
 };
 
-struct dsql_sim_allowance *dsql_sim_allowance_new(struct dsql_sim_process *process)
+struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process)
 {
     const struct dsql_sim_budget *budget = &process->world->scenario->budget;
     struct local *local = calloc(1, sizeof *local);

@@ -30,24 +30,6 @@ struct dsql_connect_failure dsql_sim_verdict_failure(enum dsql_sim_verdict verdi
     return verdicts[verdict].failure;
 }
 
-/* Exponential with mean 1, by comparisons alone (von Neumann): the same on every machine. */
-static double draw_exponential(struct dsql_rng *rng)
-{
-    for (int whole = 0;; whole++) {
-        double first = dsql_rng_unit(rng), last = first;
-        bool odd = true;
-        for (double next; (next = dsql_rng_unit(rng)) < last; last = next)
-            odd = !odd;
-        if (odd)
-            return whole + first;
-    }
-}
-
-static int64_t draw_latency(struct dsql_rng *rng, int64_t shortest_ns, int64_t tail_ns)
-{
-    return shortest_ns + (int64_t)(draw_exponential(rng) * (double)tail_ns);
-}
-
 static bool strikes(struct dsql_sim_world *world, const struct dsql_sim_fault *fault)
 {
     return fault->active > 0 && dsql_rng_unit(&world->cluster.rng) < fault->fraction;
@@ -75,7 +57,8 @@ enum dsql_sim_verdict dsql_sim_cluster_connect(struct dsql_sim_world *world, int
     const struct dsql_sim_cluster *model = &world->scenario->cluster;
     struct dsql_sim_cluster_state *cluster = &world->cluster;
     enum dsql_sim_verdict verdict = judge(world);
-    *latency_ns = draw_latency(&cluster->rng, model->connect_latency_ns, model->connect_tail_ns);
+    *latency_ns =
+        dsql_sim_draw_latency(&cluster->rng, model->connect_latency_ns, model->connect_tail_ns);
     if (*latency_ns > world->scenario->pool.connect_timeout_ns && verdict == DSQL_SIM_OPENED)
         verdict = DSQL_SIM_TIMED_OUT;
     if (verdict == DSQL_SIM_TIMED_OUT)

@@ -325,7 +325,10 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
         world->kernel.no_memory = true;
         return;
     }
-    process->allowance = dsql_sim_allowance_new(process);
+    process->lives++;
+    process->allowance = world->scenario->budget.kind == DSQL_SIM_BLOCKS
+                             ? dsql_sim_allowance_blocks(process)
+                             : dsql_sim_allowance_local(process);
     if (!process->allowance) {
         dsql_reservoir_fini(&process->reservoir);
         world->kernel.no_memory = true;

@@ -256,6 +256,7 @@ enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
     *world = (struct dsql_sim_world){.scenario = scenario, .seed = seed};
     dsql_sim_kernel_init(&world->kernel, seed);
     world->cluster.rng = dsql_rng_split(&world->kernel.rng);
+    world->table.rng = dsql_rng_split(&world->kernel.rng);
     dsql_bucket_init(&world->cluster.bucket, scenario->cluster.rate, scenario->cluster.burst,
                      world->kernel.now);
     enum dsql_rc rc = dsql_sim_record_init(&world->record, scenario);
@@ -278,6 +279,7 @@ void dsql_sim_world_fini(struct dsql_sim_world *world)
         dsql_sim_process_fini(&world->processes[i]);
     free(world->processes);
     free(world->occurrences);
+    dsql_sim_table_fini(&world->table);
     dsql_sim_record_fini(&world->record);
     dsql_sim_kernel_fini(&world->kernel);
 }

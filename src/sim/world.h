@@ -5,7 +5,8 @@
  *     cluster.c     Aurora DSQL as far as a pool can see it: limits, errors, lifetimes, faults
  *     process.c     a process: the pool's opener on core's reservoir, in virtual time
  *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
- *     allowance.c   its share of the budget: local, or a fleet's protocol over DynamoDB
+ *     allowance_*.c its share of the budget: its own, or a fleet's through a table
+ *     dynamodb.c    the table's manners: latency, refusals, answers that get lost
  *     checks.c      what must hold, looked at while it runs
  *     record.c      what is kept for charts and summaries
  *
@@ -19,6 +20,7 @@
 #include "core/connect_error.h"
 #include "core/permits.h"
 #include "core/refill.h"
+#include "core/registry.h"
 #include "core/reservoir.h"
 #include "core/waiting.h"
 #include "sim/kernel.h"
@@ -26,6 +28,9 @@
 
 struct dsql_sim_world;
 struct dsql_sim_process;
+
+/* The shortest, and an exponential with this mean on top; the same on every machine. */
+int64_t dsql_sim_draw_latency(struct dsql_rng *rng, int64_t shortest_ns, int64_t tail_ns);
 
 /* ---- the cluster ---- */
 
@@ -103,6 +108,7 @@ struct dsql_sim_process {
     struct dsql_sim_world *world;
     const struct dsql_sim_service *service;
     size_t service_index, number; /* of the service; within it */
+    unsigned lives;               /* starts so far */
     struct dsql_rng rng;
     enum dsql_sim_life life;
     struct dsql_mono paused_until; /* the world's */
@@ -176,7 +182,26 @@ struct dsql_sim_allowance {
 };
 
 /* A process starts: its share of the budget. NULL: no memory. */
-struct dsql_sim_allowance *dsql_sim_allowance_new(struct dsql_sim_process *process);
+struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process);
+struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process);
+
+/* DynamoDB: whether a request gets through, and how long one way takes. */
+enum dsql_sim_fortune {
+    DSQL_SIM_ANSWERED,
+    DSQL_SIM_UNHEARD,    /* it was carried out, but the answer never arrives */
+    DSQL_SIM_NOT_DONE,   /* refused: throttled, or a conflict */
+    DSQL_SIM_UNREACHABLE /* no answer, and nothing was done */
+};
+enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64_t *one_way_ns);
+
+/* What a fleet shares in the table. */
+struct dsql_sim_table {
+    struct dsql_rng rng;
+    struct dsql_registry registry;
+    struct dsql_sim_letter *letters; /* requests under way */
+    uint64_t requests;
+};
+void dsql_sim_table_fini(struct dsql_sim_table *table);
 
 /* ---- what must hold ---- */
 
@@ -262,7 +287,7 @@ struct dsql_sim_world {
     struct dsql_sim_event sample;
     struct dsql_sim_checks checks;
     struct dsql_sim_record record;
-    void *fleet; /* allowance.c: what a fleet shares */
+    struct dsql_sim_table table;
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
