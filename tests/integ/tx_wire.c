@@ -696,7 +696,7 @@ TEST(many_and_large_values_pass)
 {
     /* More than libpq and OpenSSL hold in one piece, in both directions. */
     static const struct dsql_stmt echo = {.name = "echo", .sql = "SELECT $1::bytea"};
-    size_t len = 900 * 1024;
+    size_t len = (size_t)900 * 1024;
     char *blob = malloc(len);
     assert_non_null(blob);
     for (size_t i = 0; i < len; i++)
