@@ -5,6 +5,7 @@
 enum { PER_MILLE = 1000, BEATS_PER_TTL = 6, RECOVERY_S = 20 };
 #define BEAT_MAX_NS (10 * DSQL_S)
 #define PARCEL_NS   (100 * DSQL_MS)
+#define REPORT_NS   (250 * DSQL_MS) /* when permits are scarce, what was used is told this soon */
 
 static const struct dsql_mono never = {INT64_MAX};
 
@@ -203,6 +204,12 @@ static int64_t bucket_sum(const struct dsql_blocks *b)
     return b->view.level + b->view.spent + dsql_registry_permits(&b->view) * DSQL_PERMIT;
 }
 
+/* Others may be waiting for what the table still counts as ours. */
+static bool is_scarce(const struct dsql_blocks *b)
+{
+    return b->view.level * 4 < b->config.burst * DSQL_PERMIT;
+}
+
 /* What time has let flow in since the claim was first seen, as far as there is room. */
 static int64_t flow_by(const struct dsql_blocks *b, struct dsql_mono now)
 {
@@ -263,6 +270,11 @@ static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_
     }
     int64_t room = b->config.burst * DSQL_PERMIT - bucket_sum(b);
     int64_t missing = enough * DSQL_PERMIT - level, wait_ns;
+    if (missing > room && b->view.spent > 0) { /* a claim makes room of what was used */
+        plan.claim = true;
+        plan.when = now;
+        return plan;
+    }
     if (missing > room) { /* others hold it: look again soon */
         wait_ns = dsql_mono_since(dsql_mono_add(b->heard, DSQL_S / 2), now);
         plan.when = dsql_mono_add(now, most(0, wait_ns));
@@ -315,6 +327,8 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
         at = now;
     if (slots.starving)
         at = earlier(at, b->poll_at);
+    if (b->permits > b->held && is_scarce(b))
+        at = earlier(at, dsql_mono_add(b->heard, REPORT_NS));
     at = earlier(at, plan_permits(b, now, false).when);
     return dsql_mono_before(at, b->retry_at) ? b->retry_at : at;
 }
@@ -360,7 +374,7 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
     bool leads = beat_due && own == b->view.blocks && !b->slow_pending;
     if (!plan.claim && leads && b->refusals == 0) { /* somebody lets it fill while nobody asks */
         plan.flow = flow_by(b, now);
-        plan.claim = plan.flow > 0;
+        plan.claim = plan.flow > 0 || b->view.spent > 0;
     }
     if (!plan.claim)
         plan.flow = 0;
