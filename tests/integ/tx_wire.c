@@ -198,6 +198,12 @@ TEST(a_rollback_without_statements_costs_nothing)
     ok(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(1)), NULL, NULL));
     dsql_tx_rollback(tx);
     assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10);
+    /* What is still queued may be wrong: the ROLLBACK gets through, and the connection stays. */
+    unsigned discarded = db.discarded;
+    tx = begin();
+    ok(dsql_tx_defer(tx, &WRONG, NULL, 0, NULL));
+    dsql_tx_rollback(tx);
+    assert_int_equal(db.discarded, discarded);
 }
 
 /* Whom errors are blamed on. */
