@@ -14,7 +14,7 @@ const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_schema_verify,
     &dsql_cmd_schema_version,
     &dsql_cmd_schema_drop,
-    &dsql_cmd_token,
+    &dsql_cmd_sim_list, &dsql_cmd_sim_plan, &dsql_cmd_sim_run, &dsql_cmd_token,
     &dsql_cmd_config,
     &dsql_cmd_help,
     &dsql_cmd_version,

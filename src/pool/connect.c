@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/strbuf.h"
+#include "base/utf8.h"
 #include "pool/pool.h"
 
 static void swallow_notice(void *arg, const char *message)
@@ -54,14 +54,23 @@ void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
     (void)PQsetNoticeProcessor(conn->pg, swallow_notice, NULL);
 }
 
-/* One line of printable text, without blanks at its ends. */
-static void copy_line(char *to, size_t size, const char *from, size_t len)
+/* The first line of a text, printable and in UTF-8, without blanks at its ends: libpq has been seen
+ * to quote what was no text at all. */
+static void copy_line(char *to, size_t size, struct dsql_span from)
 {
     size_t n = 0;
-    for (size_t i = 0; i < len && from[i] != '\n' && n + 1 < size; i++) {
-        unsigned char c = (unsigned char)from[i];
-        if (n > 0 || !isspace(c))
-            to[n++] = c < ' ' || c == 0x7f ? ' ' : (char)c;
+    while (from.len > 0 && *from.ptr != '\n' && *from.ptr != '\0') {
+        size_t len = dsql_utf8_len(from);
+        unsigned char c = (unsigned char)*from.ptr;
+        if (n + (len ? len : 1) >= size)
+            break;
+        if (len > 1)
+            memcpy(to + n, from.ptr, len);
+        else
+            to[n] = len == 0 ? '?' : c < ' ' || c == 0x7f ? ' ' : (char)c;
+        if (n > 0 || to[0] != ' ')
+            n += len ? len : 1;
+        from = dsql_span_from(from, len ? len : 1);
     }
     while (n > 0 && to[n - 1] == ' ')
         n--;
@@ -89,10 +98,10 @@ void dsql_connect_parse(const char *text, struct dsql_connect_report *report)
             break;
         }
     }
-    copy_line(report->message, sizeof(report->message), message, (size_t)(line_end - message));
+    copy_line(report->message, sizeof(report->message), dsql_span_of(message));
     const char *hint = strstr(text, "\nHINT:  ");
     if (hint)
-        copy_line(report->hint, sizeof(report->hint), hint + 8, strlen(hint + 8));
+        copy_line(report->hint, sizeof(report->hint), dsql_span_of(hint + 8));
 }
 
 static bool is_untrusted(const char *text)
@@ -117,9 +126,9 @@ void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
     *report = (struct dsql_connect_report){0};
     const char *text = pg ? PQerrorMessage(pg) : "out of memory";
     if (timed_out)
-        copy_line(report->message, sizeof(report->message), "the connect took too long", 256);
+        copy_line(report->message, sizeof(report->message), DSQL_SPAN("the connect took too long"));
     else if (error_number)
-        copy_line(report->message, sizeof(report->message), strerror(error_number), 256);
+        copy_line(report->message, sizeof(report->message), dsql_span_of(strerror(error_number)));
     else
         dsql_connect_parse(text, report);
     const struct dsql_connect_failure failure = {

@@ -8,6 +8,7 @@
  * is remembered in it, so that it is not handed out again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -250,11 +251,21 @@ static void unlist_connect(struct dsql_pool *pool, struct dsql_conn *conn)
         pool->youngest = conn->older;
 }
 
-static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out,
-                           int error_number)
+/* Whether the process is out of descriptors: EMFILE or ENFILE, else 0. libpq meets that in many
+ * places, not all of which it names. */
+static int lack_of_descriptors(const struct dsql_pool *pool)
+{
+    int copy = fcntl(pool->event, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return errno;
+    (void)close(copy);
+    return 0;
+}
+
+static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out)
 {
     struct dsql_connect_report report;
-    dsql_connect_explain(conn->pg, timed_out, error_number, &report);
+    dsql_connect_explain(conn->pg, timed_out, timed_out ? 0 : lack_of_descriptors(pool), &report);
     unlist_connect(pool, conn);
     finish(conn, false);
     note_failure(pool, &report, conn->began, DSQL_REFILL_CONNECT, conn->slot);
@@ -306,7 +317,7 @@ static void go_on_connecting(struct dsql_pool *pool, struct dsql_conn *conn)
     case PGRES_POLLING_FAILED:
     case PGRES_POLLING_ACTIVE:
     default:
-        connect_failed(pool, conn, false, 0);
+        connect_failed(pool, conn, false);
     }
 }
 
@@ -314,11 +325,9 @@ static void begin_connecting(struct dsql_pool *pool, struct dsql_conn *conn,
                              const struct dsql_secret *token, const char *address)
 {
     list_connect(pool, conn);
-    errno = 0;
     dsql_connect_start(pool, conn, token, address);
-    int error_number = errno;
     if (!conn->pg || PQstatus(conn->pg) == CONNECTION_BAD)
-        connect_failed(pool, conn, false, error_number == EMFILE ? error_number : 0);
+        connect_failed(pool, conn, false);
     else
         watch(pool, conn, EPOLLOUT); /* as if PQconnectPoll() had asked for it */
 }
@@ -327,7 +336,7 @@ static void time_out_connects(struct dsql_pool *pool, struct dsql_mono now)
 {
     while (pool->oldest &&
            dsql_mono_since(now, pool->oldest->began) >= pool->options.connect_timeout_ns)
-        connect_failed(pool, pool->oldest, true, 0);
+        connect_failed(pool, pool->oldest, true);
 }
 
 int64_t dsql_opener_inflight(struct dsql_pool *pool)
@@ -646,6 +655,7 @@ static void cut_off(struct dsql_pool *pool)
 /* Everything that is not in a caller's hands is closed; what is, becomes an orphan. */
 static void end(struct dsql_pool *pool)
 {
+    say_grief_when_due(pool, (struct dsql_mono){INT64_MAX});
     drain_some(pool);
     cut_off(pool);
     lock_state(pool);

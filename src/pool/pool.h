@@ -173,8 +173,7 @@ struct dsql_connect_report {
 /* Starts to connect; conn->pg is NULL if not even that worked. */
 void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
                         const struct dsql_secret *token, const char *address);
-/* Why the connect failed. error_number is that of a call that failed before libpq could say, or 0.
- */
+/* Why the connect failed; error_number, if not 0, is a reason that counts more than libpq's. */
 void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
                           struct dsql_connect_report *report);
 /* The parts of libpq's text; for connect.c and its tests. */

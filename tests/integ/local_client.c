@@ -2,6 +2,7 @@
  * A stock libpq against the endpoint in the environment.
  *
  *     local_client pipeline       batches under way at the same time, an error in the middle
+ *     local_client cancel         a request to cancel changes nothing
  *     local_client strikes DSQL   faults at COMMIT in the extended protocol; DSQL is the program
  *     local_client share N        N clients take turns on fewer sessions at PostgreSQL
  */
@@ -118,6 +119,21 @@ static void pipeline(void)
         want_next(conn, PGRES_TUPLES_OK, value);
         want_next(conn, PGRES_PIPELINE_SYNC, NULL);
     }
+    PQfinish(conn);
+}
+
+static void cancel(void)
+{
+    PGconn *conn = connect_one();
+    char why[256] = "";
+    simple(conn, "select 1", "", "1");
+    if (!PQsendQuery(conn, "select 'slept' from pg_sleep(1)"))
+        fail("%s", PQerrorMessage(conn));
+    PGcancel *request = PQgetCancel(conn);
+    if (!PQcancel(request, why, sizeof(why)))
+        fail("PQcancel: %s", why);
+    PQfreeCancel(request);
+    want(conn, PQgetResult(conn), "", "slept");
     PQfinish(conn);
 }
 
@@ -267,6 +283,8 @@ int main(int argc, char **argv)
     int64_t count;
     if (argc == 2 && strcmp(argv[1], "pipeline") == 0)
         pipeline();
+    else if (argc == 2 && strcmp(argv[1], "cancel") == 0)
+        cancel();
     else if (argc == 3 && strcmp(argv[1], "strikes") == 0)
         strikes(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "share") == 0 &&

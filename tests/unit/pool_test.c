@@ -391,6 +391,7 @@ TEST(texts)
         {"FATAL:  53300: too many\n", "53300", "too many", ""},
         {"FATAL:  5330: too few\n", "", "FATAL:  5330: too few", ""},
         {"x:  ABCDE", "", "x:  ABCDE", ""},
+        {" a\x01\xc3\xa4\xff b \n", "", "a \xc3\xa4? b", ""},
         {"", "", "", ""},
         {"\n", "", "", ""},
     };
