@@ -2,6 +2,7 @@
 # What conflicts at COMMIT cost. The same updates through the same front, to a table of ours and to one of
 # PostgreSQL's own heap, in turns in one run; the best of the rounds counts. Then 16 clients on one row:
 # each statement has fifteen others in its way.       local_occ.sh BUILD_DIR [SECONDS]
+# shellcheck disable=SC2016 # programs for another shell stand in single quotes
 set -euo pipefail
 build=$1
 seconds=${2:-3}
