@@ -4,6 +4,10 @@
 
 #include "cli/command.h"
 
+extern const struct dsql_command dsql_cmd_budget_release;
+extern const struct dsql_command dsql_cmd_budget_repair;
+extern const struct dsql_command dsql_cmd_budget_setup;
+extern const struct dsql_command dsql_cmd_budget_status;
 extern const struct dsql_command dsql_cmd_completion;
 extern const struct dsql_command dsql_cmd_config;
 extern const struct dsql_command dsql_cmd_doctor;

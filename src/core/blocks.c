@@ -5,7 +5,6 @@
 enum { PER_MILLE = 1000, BEATS_PER_TTL = 6, RECOVERY_S = 20 };
 #define BEAT_MAX_NS (10 * DSQL_S)
 #define PARCEL_NS   (100 * DSQL_MS)
-#define REPORT_NS   (250 * DSQL_MS) /* when permits are scarce, what was used is told this soon */
 
 static const struct dsql_mono never = {INT64_MAX};
 
@@ -204,12 +203,6 @@ static int64_t bucket_sum(const struct dsql_blocks *b)
     return b->view.level + b->view.spent + dsql_registry_permits(&b->view) * DSQL_PERMIT;
 }
 
-/* Others may be waiting for what the table still counts as ours. */
-static bool is_scarce(const struct dsql_blocks *b)
-{
-    return b->view.level * 4 < b->config.burst * DSQL_PERMIT;
-}
-
 /* What time has let flow in since the claim was first seen, as far as there is room. */
 static int64_t flow_by(const struct dsql_blocks *b, struct dsql_mono now)
 {
@@ -270,23 +263,29 @@ static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_
     }
     int64_t room = b->config.burst * DSQL_PERMIT - bucket_sum(b);
     int64_t missing = enough * DSQL_PERMIT - level, wait_ns;
-    if (missing > room && b->view.spent > 0) { /* a claim makes room of what was used */
-        plan.claim = true;
-        plan.when = now;
-        return plan;
-    }
-    if (missing > room) { /* others hold it: look again soon */
-        wait_ns = dsql_mono_since(dsql_mono_add(b->heard, DSQL_S / 2), now);
-        plan.when = dsql_mono_add(now, most(0, wait_ns));
-    } else {
+    plan.draw = 0;
+    if (missing <= room) {
+        plan.claim = false;
         wait_ns = missing * DSQL_MS / rate * 1000 + DSQL_US;
         wait_ns += wait_ns / 4 * b->draw_jitter / PER_MILLE;
         plan.when = dsql_mono_add(b->claim_since, wait_ns);
-        plan.when.ns = most(plan.when.ns, now.ns);
+    } else if (b->view.spent > 0) { /* a claim forgets what was spent, and makes room */
+        plan.claim = true;
+        plan.when = dsql_mono_add(b->claim_since, PARCEL_NS);
+    } else { /* others hold it: look again soon */
+        plan.claim = false;
+        plan.when = dsql_mono_add(b->heard, DSQL_S / 4);
     }
-    plan.draw = 0;
-    plan.claim = false;
+    plan.when.ns = most(plan.when.ns, now.ns);
     return plan;
+}
+
+/* What was used and not yet reported keeps others from connecting once it is more than our part of
+ * half the burst. */
+static bool owes_report(const struct dsql_blocks *b)
+{
+    return b->permits - b->held - b->returning >
+           b->config.burst / (2 * (int64_t)most(1, (int64_t)b->view.count));
 }
 
 /* (K3) */
@@ -325,10 +324,10 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
         at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
     if (b->slow_pending || any_dead(b, now) || (b->draining && (b->used == 0 || b->held > 0)))
         at = now;
+    if (owes_report(b))
+        at = earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
     if (slots.starving)
         at = earlier(at, b->poll_at);
-    if (b->permits > b->held && is_scarce(b))
-        at = earlier(at, dsql_mono_add(b->heard, REPORT_NS));
     at = earlier(at, plan_permits(b, now, false).when);
     return dsql_mono_before(at, b->retry_at) ? b->retry_at : at;
 }
@@ -369,7 +368,7 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
 {
     struct permit_plan plan = plan_permits(b, now, beat_due);
     if (plan.when.ns > now.ns)
-        plan.draw = 0;
+        plan = (struct permit_plan){.give = plan.give};
     const struct dsql_block *own = own_block(b);
     bool leads = beat_due && own == b->view.blocks && !b->slow_pending;
     if (!plan.claim && leads && b->refusals == 0) { /* somebody lets it fill while nobody asks */
