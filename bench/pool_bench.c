@@ -11,11 +11,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/hist.h"
 #include "dsql/dsql.h"
+#include "pool/pool.h"
 
 enum { CONNECTIONS = 8, ROUNDS = 5, COUNT = 300000, THREADS_MAX = 64 };
 
@@ -242,17 +244,76 @@ static void fairness(void)
     }
 }
 
-int main(void)
+static long resident_before;
+
+/* A number of /proc/self/status. */
+static long status_of(const char *name)
+{
+    char line[256];
+    long value = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (strncmp(line, name, strlen(name)) == 0)
+            value = strtol(line + strlen(name), NULL, 10);
+    if (file)
+        (void)fclose(file);
+    return value;
+}
+
+/* How long until `connections` are open, beside the bucket's own time; what they cost in memory. */
+static int fill(struct dsql_pool_options *options, int64_t connections)
+{
+    struct dsql_pool_stats stats;
+    struct dsql_err err;
+    options->max_open = options->target_ready = options->low_watermark = connections;
+    options->initial_fill_timeout_ns = DSQL_H;
+    struct dsql_mono from = now();
+    if (dsql_pool_open(options, &pool, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    double took = (double)dsql_mono_since(now(), from) / 1e9;
+    double ideal = (double)(connections - options->burst) / (double)options->rate;
+    dsql_pool_stats(pool, &stats);
+    printf("pool: fill to %lld, %lld/s, burst %lld: %.2f s, the bucket alone %.2f s: %.3fx; "
+           "handshake %lld ms, %lld in flight at most, %llu attempts, %llu failed\n",
+           (long long)connections, (long long)options->rate, (long long)options->burst, took, ideal,
+           took / ideal, (long long)(stats.handshake_ns / DSQL_MS), (long long)stats.inflight_limit,
+           (unsigned long long)stats.attempts, (unsigned long long)stats.open_failures);
+    printf(
+        "  resident, for each connection, libpq's and OpenSSL's included: %.1f KiB; threads: %d\n",
+        (double)(status_of("VmRSS:") - resident_before) / (double)connections,
+        (int)status_of("Threads:"));
+    printf("  the pool's own: %zu bytes for each slot\n",
+           sizeof(struct dsql_conn) + sizeof(struct dsql_slot) + sizeof(void *));
+    dsql_pool_close(pool);
+    return 0;
+}
+
+/* pool_bench, or pool_bench fill CONNECTIONS RATE BURST. */
+int main(int argc, char **argv)
 {
     struct dsql_pool_options options;
     struct dsql_err err;
     dsql_log_set_level(DSQL_LOG_WARN);
+    if (!getenv("DSQL_ENDPOINT")) {
+        puts("pool_bench: needs an endpoint; bench/pool.sh runs it on one");
+        return 0;
+    }
     if (dsql_pool_options_env(&options, &err) ||
         dsql_metrics_new("bench", &options.metrics) != DSQL_OK)
         return 1;
     options.mode = DSQL_POOL_RESERVOIR;
     options.max_open = CONNECTIONS;
     options.staggered_startup_ns = 0;
+    if (argc == 5 && strcmp(argv[1], "fill") == 0) {
+        resident_before = status_of("VmRSS:");
+        options.rate = strtol(argv[3], NULL, 10);
+        options.burst = strtol(argv[4], NULL, 10);
+        int status = fill(&options, strtol(argv[2], NULL, 10));
+        dsql_metrics_destroy(options.metrics);
+        return status;
+    }
     if (dsql_pool_open(&options, &pool, &err)) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
