@@ -26,6 +26,7 @@ enum { EVENTS = 128, LOOKS = 256, INFLIGHT_MAX = 1000 };
 #define GRIEF_NS        (100 * DSQL_MS)
 #define WAKE_ID         UINT64_MAX
 #define FIRST_HANDSHAKE (100 * DSQL_MS)
+#define SLOW_HANDSHAKE  (500 * DSQL_MS) /* more at once would make it slower still */
 
 static void lock_state(struct dsql_pool *pool)
 {
@@ -350,7 +351,8 @@ int64_t dsql_opener_inflight(struct dsql_pool *pool)
     struct dsql_budget_status status;
     pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &status);
     /* Twice what the rate needs, so that a full bucket is used up too. */
-    int64_t needed = 1 + (int64_t)(2 * status.rate * (double)pool->handshake_ns / (double)DSQL_S);
+    int64_t took_ns = pool->handshake_ns < SLOW_HANDSHAKE ? pool->handshake_ns : SLOW_HANDSHAKE;
+    int64_t needed = 1 + (int64_t)(2 * status.rate * (double)took_ns / (double)DSQL_S);
     int64_t limit = pool->options.inflight_limit;
     limit = limit > needed ? limit : needed;
     return dsql_refill_limit(&pool->refill, limit < INFLIGHT_MAX ? limit : INFLIGHT_MAX);
