@@ -264,7 +264,7 @@ static void storm(int first, int threads, int each)
         struct worker *worker = &workers[i];
         *worker = (struct worker){.number = first + i,
                                   .each = each,
-                                  .rng = dsql_rng_seeded((uint64_t)(first + i)),
+                                  .rng = dsql_rng_seeded((uint64_t)first + (uint64_t)i),
                                   .ends = calloc((size_t)each, 1)};
         if (!worker->ends || pthread_create(&worker->thread, NULL, work, worker) != 0)
             fail("start", "no thread");
