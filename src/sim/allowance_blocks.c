@@ -125,8 +125,8 @@ static void pump(struct owner *owner)
     struct dsql_registry_op op;
     if (owner->letter)
         return;
-    op.block.seen_ms = 0;
     if (dsql_blocks_next(&owner->blocks, now, &op)) {
+        op.block.seen_ms = dsql_sim_process_wall(process).ns / DSQL_MS;
         send(owner, &op);
         return;
     }

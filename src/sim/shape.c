@@ -183,7 +183,7 @@ field_named(const struct reader *reader, const struct dsql_shape *shape, const y
     if (nearest && dsql_span_is_near(name, nearest_distance))
         dsql_err_hint(reader->err, "did you mean '%s'?", nearest);
     else
-        dsql_err_hint(reader->err, "'dsql help scenarios' lists the fields");
+        dsql_err_hint(reader->err, "'dsql sim list --fields' lists them all");
     return NULL;
 }
 
