@@ -294,7 +294,7 @@ static bool data_integrity(struct prop *p)
 {
     enum { ROWS = 5 };
     int32_t shard = fixture_shard(&fix);
-    size_t stop_at = prop_below(p, 2 * ROWS), how = prop_below(p, 4);
+    size_t stop_at = prop_below(p, (uint64_t)2 * ROWS), how = prop_below(p, 4);
     struct dsql_cancel *cancel = NULL;
     struct dsql_store_tx *tx = NULL;
     struct dsql_tx_policy policy;
