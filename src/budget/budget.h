@@ -6,9 +6,9 @@
  * order of an open is slot, permit, token, connect; a permit that was taken is used at once.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
- * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of its own
- * calls wake(arg), from any thread and holding no lock that the calls below take, whenever an
- * answer would be a better one than before: more slots, fewer slots, a permit sooner.
+ * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of
+ * its own calls wake(arg), from any thread and holding no lock that the calls below take, whenever
+ * an answer would be a better one than before: more slots, fewer slots, a permit sooner.
  *
  * A budget belongs to the process and the endpoint. Each pool has its own handle; handles of one
  * endpoint share what is behind it.

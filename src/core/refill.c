@@ -64,8 +64,10 @@ struct dsql_refill_verdict dsql_refill_failed(struct dsql_refill *refill,
 void dsql_refill_opened(struct dsql_refill *refill)
 {
     refill->rounds = 0;
-    if (refill->window < WINDOW_MAX)
+    if (refill->window < WINDOW_MAX && ++refill->successes >= refill->window / 4) {
         refill->window++;
+        refill->successes = 0;
+    }
     refill->renewed = refill->hopeless = false;
     refill->not_before = refill->round_at;
 }

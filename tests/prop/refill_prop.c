@@ -87,6 +87,9 @@ TEST(window)
     (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
     assert_int_equal(dsql_refill_limit(&refill, 600), 1);
     dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 300);
+    for (int i = 1; i < 75; i++)
+        dsql_refill_opened(&refill);
     assert_int_equal(dsql_refill_limit(&refill, 600), 301);
     for (int i = 0; i < 20; i++) {
         now = dsql_mono_add(now, DSQL_S);
@@ -94,7 +97,7 @@ TEST(window)
     }
     dsql_refill_opened(&refill);
     assert_int_equal(dsql_refill_limit(&refill, 600), 2);
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 100000; i++)
         dsql_refill_opened(&refill);
     assert_int_equal(dsql_refill_limit(&refill, 600), 600);
 }
