@@ -49,11 +49,11 @@ enum dsql_param_kind {
     DSQL_PARAM_I32,
     DSQL_PARAM_I64,
     DSQL_PARAM_F64,
-    DSQL_PARAM_TEXT, /* terminated, in text form: also for types that have no kind of their own */
+    DSQL_PARAM_TEXT,   /* terminated, in text form: also for types that have no kind of their own */
     DSQL_PARAM_TEXT_N, /* the same without a terminator */
-    DSQL_PARAM_BYTES,     /* bytea */
-    DSQL_PARAM_UUID,      /* 16 bytes */
-    DSQL_PARAM_TIME,      /* timestamptz, in microseconds since 1970 */
+    DSQL_PARAM_BYTES,  /* bytea */
+    DSQL_PARAM_UUID,   /* 16 bytes */
+    DSQL_PARAM_TIME,   /* timestamptz, in microseconds since 1970 */
     DSQL_PARAM_TIMESTAMP, /* timestamp without time zone, in microseconds since 1970, UTC */
     DSQL_PARAM_RAW,       /* bytes already in the binary form of the type the statement declares */
 };

@@ -36,21 +36,19 @@ void dsql_status_destroy(struct dsql_status *status)
     free(status);
 }
 
-static uint64_t sum_of(const struct dsql_metrics *metrics, struct dsql_series series,
-                       enum dsql_label label)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < dsql_label_value_count(label); i++) {
-        series.value = (int)i;
-        sum += dsql_counter_value(metrics, series);
-    }
-    return sum;
-}
-
+/* Outcomes other than COMMIT. `errors` counts tries, and a conflict is usually none of them: it is
+ * run again, and an outcome only once that was given up. */
 static uint64_t failed_transactions(const struct dsql_status *status)
 {
-    return sum_of(status->options.metrics, DSQL_SERIES(errors, .operation = status->operation),
-                  DSQL_LABEL_ERROR_TYPE);
+    const struct dsql_metrics *m = status->options.metrics;
+    struct dsql_series errors = DSQL_SERIES(errors, .operation = status->operation);
+    uint64_t sum = dsql_counter_value(m, DSQL_SERIES(tx_exhausted, .operation = status->operation));
+    for (size_t i = 0; i < dsql_label_value_count(DSQL_LABEL_ERROR_TYPE); i++) {
+        errors.value = (int)i;
+        if (errors.value != DSQL_ERROR_TYPE_RETRYABLE)
+            sum += dsql_counter_value(m, errors);
+    }
+    return sum;
 }
 
 static struct dsql_status_counts count(const struct dsql_status *status,

@@ -58,7 +58,7 @@ void dsql_up_print_second(FILE *out, int64_t second, const struct dsql_status_sa
             (unsigned long long)sample->ready, (unsigned long long)sample->in_use,
             (unsigned long long)sample->opens, grouped(sample->checkouts).text,
             grouped(sample->commits).text, (unsigned long long)sample->conflicts,
-            sample->checkouts ? duration(sample->p99_ns).text : "-");
+            sample->p99_ns ? duration(sample->p99_ns).text : "-");
     if (sample->empties)
         fprintf(out, "%7s %s checkouts found nothing ready\n", "", grouped(sample->empties).text);
 }

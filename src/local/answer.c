@@ -15,7 +15,7 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
     session->next_tag[0] = '\0';
     if (session->cut_after == 0)
         session->cut = DSQL_CUT_NONE; /* it failed by itself */
-    if (dsql_rewrite_words(report, &words))
+    if (dsql_rewrite_words(report, &words) || dsql_unblock_words(report, &words))
         dsql_pg_put_error(out, &words);
     else if (dsql_pg_report_get(report, 'W', &where) &&
              memmem(where.ptr, where.len, "sys.dsql_", 9))
@@ -91,6 +91,7 @@ static void relay_ready(struct dsql_session *session, enum dsql_pg_tx status, st
     if (session->awaiting > 0 || session->unsynced)
         return; /* something is under way behind it */
     if (status == DSQL_PG_IDLE) {
+        session->ddl = false;
         dsql_sql_tx_init(&session->tx, &session->front->options->limits);
         dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
         if (session->renews)
@@ -123,6 +124,9 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
     struct dsql_err err;
     if (piece->type == DSQL_PG_BE_DATA_ROW)
         session->mapped = true;
+    if (piece->type == DSQL_PG_BE_KEY_DATA &&
+        !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        backend->pid = msg.key.pid;
     if (piece->type == DSQL_PG_BE_ERROR && backend->opening &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err)) {
         refuse_opening(session, &msg.report);

@@ -33,6 +33,7 @@ struct dsql_backend {
     struct dsql_watch watch;
     struct dsql_outbox out;
     struct dsql_pg_framer in;
+    uint32_t pid;    /* of PostgreSQL's process; 0 until it said so */
     uint32_t hidden; /* ReadyForQuery messages to come for what no client asked */
     bool opening;    /* PostgreSQL has not let us in yet */
     bool primed;     /* has the statements that stand in for COMMIT */

@@ -14,7 +14,7 @@
 #include <openssl/x509v3.h>
 
 #define DAYS_VALID 3650
-#define SOON_S     (30 * 86400)
+#define SOON_S     (30L * 86400)
 
 static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value)
 {
@@ -91,7 +91,7 @@ static void authority_fini(struct authority *authority)
 {
     X509_free(authority->certificate);
     EVP_PKEY_free(authority->key);
-    *authority = (struct authority){NULL};
+    *authority = (struct authority){0};
 }
 
 /* Both files, belonging together and not about to expire. */
@@ -188,7 +188,7 @@ static SSL_CTX *make_context(X509 *server, EVP_PKEY *key)
 enum dsql_rc dsql_certificate_context(const char *host, const char *ca_path, const char *key_path,
                                       SSL_CTX **context, struct dsql_err *err)
 {
-    struct authority authority = {NULL};
+    struct authority authority = {0};
     enum dsql_rc rc = obtain_authority(host, ca_path, key_path, &authority, err);
     if (rc)
         return rc;

@@ -90,6 +90,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     dsql_pg_limits_session(&front->backend_limits, DSQL_PG_BACKEND, BACKEND_MESSAGE);
     dsql_bucket_init(&front->bucket, options->rate, options->burst, (struct dsql_mono){0});
     dsql_faults_init(&front->faults);
+    dsql_unblock_init(&front->unblock, front);
     front->admissions = calloc(DSQL_ADMISSIONS_MAX, sizeof(*front->admissions));
     enum dsql_rc rc = dsql_loop_init(&front->loop, err);
     if (!rc &&
@@ -112,6 +113,7 @@ void dsql_front_fini(struct dsql_front *front)
     while (front->sessions)
         dsql_session_close(front->sessions);
     dsql_backends_fini(front);
+    dsql_unblock_fini(&front->unblock);
     dsql_loop_close(&front->listener);
     dsql_loop_fini(&front->loop);
     dsql_sql_cache_fini(&front->cache);

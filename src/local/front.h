@@ -8,6 +8,7 @@
  *     relay.c      its statements on their way to PostgreSQL; answer.c the way back
  *     rewrite.c    what goes to PostgreSQL in the place of a statement
  *     backend.c    sessions at PostgreSQL, shared by the clients
+ *     unblock.c    nobody waits for DDL; aside.c  the connection that sees to it
  *     fault.c      faults on request; strike.c   those at COMMIT
  *     control.c    the socket that `dsql local fault` and its like speak to
  *     sql_*.c      what Aurora DSQL thinks of a statement
@@ -33,7 +34,13 @@
 #include "local/postgres.h"
 #include "local/sql_cache.h"
 #include "local/sql_tx.h"
+#include "local/unblock.h"
 #include "pgwire/frame.h"
+
+#define DSQL_LOCAL_OC001 "schema has been updated by another transaction (OC001)"
+
+/* A session's knowledge of the catalogue when its transaction had to give way to DDL. */
+#define DSQL_CATALOG_LOST UINT64_MAX
 
 /* What the endpoint is like. */
 struct dsql_local_options {
@@ -94,17 +101,20 @@ struct dsql_session {
     struct dsql_session *next, *prev; /* in the front's list */
     struct dsql_corpse corpse;
     enum dsql_session_state state;
-    bool admitted;     /* counts against open_max */
-    bool asked_gss;    /* for GSS encryption, which is granted never and may be asked once */
-    bool direct;       /* TLS without an SSLRequest */
-    bool overdue;      /* past its lifetime; goes when its transaction has ended */
-    bool waited;       /* a latency that was asked for has passed */
-    bool has_settings; /* PostgreSQL's session differs from a fresh one in its settings, */
-    bool has_prepared; /* or by PREPARE: it can't be given to another client */
-    bool unsynced;     /* something of the extended protocol is under way without a Sync */
-    bool mapped;       /* the role to who signed the token */
-    bool renews;       /* a role's settings: sessions opened before are out of date */
-    bool cut_implicit; /* the COMMIT that was struck is the end of a statement of its own */
+    bool admitted;       /* counts against open_max */
+    bool asked_gss;      /* for GSS encryption, which is granted never and may be asked once */
+    bool direct;         /* TLS without an SSLRequest */
+    bool overdue;        /* past its lifetime; goes when its transaction has ended */
+    bool waited;         /* a latency that was asked for has passed */
+    bool has_settings;   /* PostgreSQL's session differs from a fresh one in its settings, */
+    bool has_prepared;   /* or by PREPARE: it can't be given to another client */
+    bool unsynced;       /* something of the extended protocol is under way without a Sync */
+    bool mapped;         /* the role to who signed the token */
+    bool renews;         /* a role's settings: sessions opened before are out of date */
+    bool cut_implicit;   /* the COMMIT that was struck is the end of a statement of its own */
+    bool ddl;            /* a statement of DDL is under way, or its transaction is open */
+    uint32_t blocked;    /* for how many rounds of unblock.c it has waited for DDL, ... */
+    uint64_t blocked_in; /* ... the last of which was this */
     enum dsql_cut cut;
     uint32_t cut_after; /* so many ReadyForQuery messages */
     uint32_t awaiting;  /* ReadyForQuery messages still to come */
@@ -139,6 +149,7 @@ struct dsql_front {
     struct dsql_watch listener;
     struct dsql_session *sessions;
     struct dsql_backends backends;
+    struct dsql_unblock unblock;
     struct dsql_faults faults;
     struct dsql_timer stall; /* runs while nobody is answered */
     struct dsql_mono started;
@@ -202,6 +213,10 @@ enum dsql_strike {
     DSQL_STRIKE_FAIL, /* it fails with the refusal */
     DSQL_STRIKE_CLOSE /* the connection is closed */
 };
+
+/* Whether it fails because the catalogue changed: asked when it is parsed by itself, too. */
+bool dsql_strike_stale(struct dsql_session *session, const struct dsql_sql_stmt *stmt,
+                       struct dsql_sql_refusal *refusal);
 
 /* A statement that the rules let pass. */
 enum dsql_strike dsql_strike_statement(struct dsql_session *session,

@@ -287,6 +287,8 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const char *folder, const c
         "autovacuum_naptime=10s",
         preload,
         "default_table_access_method=dsql",
+        /* autovacuum gives way to DDL after this */
+        "deadlock_timeout=10ms",
     };
     static const char *const when_throwaway[] = {"fsync=off", "synchronous_commit=off",
                                                  "full_page_writes=off"};

@@ -43,6 +43,8 @@ static struct dsql_sql_script *script_of(struct dsql_session *session, struct ds
 static void note_state(struct dsql_session *session, const struct dsql_sql_stmt *stmt, bool alone)
 {
     bool set = stmt->kind == DSQL_SQL_SET;
+    if (stmt->flags & DSQL_SQL_IS_DDL)
+        dsql_unblock_ddl(session);
     if (set && stmt->name &&
         dsql_span_eq_nocase(dsql_span_of(stmt->name), DSQL_SPAN("disable_sync_create_index")))
         session->sync_index =
@@ -179,7 +181,8 @@ static void relay_parse(struct dsql_session *session, const struct dsql_pg_parse
     if (!single) {
         dsql_pg_put_parse(&session->backend->out.bytes, parse); /* PostgreSQL says what is wrong */
     } else if (dsql_sql_tx_parse(&session->tx, &script->stmts[0], session->sync_index, &refusal) ==
-               DSQL_SQL_TX_REFUSE) {
+                   DSQL_SQL_TX_REFUSE ||
+               dsql_strike_stale(session, &script->stmts[0], &refusal)) {
         session->front->counts.statements_refused++;
         put_refused_parse(session, parse->name, &refusal);
     } else {

@@ -8,6 +8,7 @@
 #include "local/sql_lex.h"
 #include "local/sql_rules.h"
 #include "local/sql_scan.h"
+#include "local/sql_shorten.h"
 
 const char *dsql_sql_kind_name(enum dsql_sql_kind kind)
 {
@@ -90,7 +91,8 @@ static bool is_iam(const struct dsql_sql_mark *mark)
 
 /* A statement of the tree: its Node as the answer, and where it stands in the text. The parser
  * counts the blanks before it in, and writes no length if it goes to the end. */
-static struct dsql_tree locate(const struct dsql_sql_script *script, struct dsql_tree raw,
+static struct dsql_tree locate(const struct dsql_sql_script *script,
+                               const struct dsql_sql_short *shortened, struct dsql_tree raw,
                                struct dsql_sql_stmt *stmt)
 {
     struct dsql_tree node = {NULL}, member = {NULL};
@@ -104,8 +106,10 @@ static struct dsql_tree locate(const struct dsql_sql_script *script, struct dsql
         else if (dsql_span_eq(key, DSQL_SPAN("stmt_len")))
             (void)dsql_tree_int(member, &len);
     }
-    size_t end = len > 0 ? (size_t)(start + len) : script->text.len;
-    struct dsql_sql_lexer lexer = {dsql_span_first(script->text, end), (size_t)start};
+    size_t end =
+        len > 0 ? dsql_sql_short_place(shortened, (size_t)(start + len)) : script->text.len;
+    struct dsql_sql_lexer lexer = {dsql_span_first(script->text, end),
+                                   dsql_sql_short_place(shortened, (size_t)start)};
     struct dsql_sql_token first = dsql_sql_lex(&lexer);
     stmt->offset = (size_t)(first.text.ptr - script->text.ptr);
     stmt->len = end - stmt->offset;
@@ -116,8 +120,9 @@ static struct dsql_tree locate(const struct dsql_sql_script *script, struct dsql
 struct reading {
     struct dsql_sql_script *script;
     const struct dsql_sql_scan *scan;
-    size_t mark; /* the next one that belongs to no statement yet */
-    size_t cap;  /* of the script's statements */
+    const struct dsql_sql_short *shortened; /* what the parser saw */
+    size_t mark;                            /* the next one that belongs to no statement yet */
+    size_t cap;                             /* of the script's statements */
 };
 
 static struct dsql_sql_stmt *add_stmt(struct reading *reading)
@@ -154,7 +159,7 @@ static enum dsql_rc add_iam_before(struct reading *reading, size_t offset)
 static enum dsql_rc add_parsed(struct reading *reading, struct dsql_tree raw)
 {
     struct dsql_sql_stmt located = {.offset = 0};
-    struct dsql_tree node = locate(reading->script, raw, &located);
+    struct dsql_tree node = locate(reading->script, reading->shortened, raw, &located);
     enum dsql_rc rc = add_iam_before(reading, located.offset);
     struct dsql_sql_stmt *stmt = rc ? NULL : add_stmt(reading);
     if (!stmt)
@@ -175,9 +180,9 @@ static enum dsql_rc add_parsed(struct reading *reading, struct dsql_tree raw)
 }
 
 static enum dsql_rc read_tree(struct dsql_sql_script *script, const struct dsql_sql_scan *scan,
-                              struct dsql_tree list)
+                              const struct dsql_sql_short *shortened, struct dsql_tree list)
 {
-    struct reading reading = {.script = script, .scan = scan};
+    struct reading reading = {.script = script, .scan = scan, .shortened = shortened};
     enum dsql_rc rc = DSQL_OK;
     for (struct dsql_tree e = dsql_tree_first(list); e.ptr && !rc; e = dsql_tree_next(e))
         rc = add_parsed(&reading, e);
@@ -188,14 +193,19 @@ static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_
 {
     if (scan->too_deep)
         return refuse_script(script, "54001", "stack depth limit exceeded", 0);
-    PgQueryParseResult result = pg_query_parse(script->text.ptr);
-    enum dsql_rc rc;
+    struct dsql_sql_short shortened;
+    enum dsql_rc rc = dsql_sql_shorten(script->text, &shortened);
+    if (rc)
+        return rc;
+    PgQueryParseResult result = pg_query_parse(shortened.text ? shortened.text : script->text.ptr);
     if (result.error)
         rc = refuse_script(script, sqlstate_of(result.error->message), result.error->message,
-                           result.error->cursorpos);
+                           shortened.text ? 0 : result.error->cursorpos);
     else
-        rc = read_tree(script, scan, dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts"));
+        rc = read_tree(script, scan, &shortened,
+                       dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts"));
     pg_query_free_parse_result(result);
+    dsql_sql_short_fini(&shortened);
     return rc;
 }
 

@@ -21,10 +21,7 @@ static const struct {
      "40001",
      "change conflicts with another transaction (OC000)"},
     {DSQL_FAULT_UNAVAILABLE_COMMIT, {"dsql unavailable", 16}, "XX000", "server unavailable"},
-    {DSQL_FAULT_COUNT,
-     {"dsql schema", 11},
-     "40001",
-     "schema has been updated by another transaction (OC001)"},
+    {DSQL_FAULT_COUNT, {"dsql schema", 11}, "40001", DSQL_LOCAL_OC001},
 };
 enum { CONFLICT, UNAVAILABLE, SCHEMA };
 
@@ -40,17 +37,24 @@ static bool is_work(const struct dsql_sql_stmt *stmt)
            stmt->kind == DSQL_SQL_COPY_OUT || (stmt->flags & DSQL_SQL_IS_DDL);
 }
 
+bool dsql_strike_stale(struct dsql_session *session, const struct dsql_sql_stmt *stmt,
+                       struct dsql_sql_refusal *refusal)
+{
+    if (!is_work(stmt) || session->catalog == session->front->catalog)
+        return false;
+    session->catalog = session->front->catalog; /* one retry passes */
+    dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
+    dsql_sql_tx_failed(&session->tx);
+    return true;
+}
+
 enum dsql_strike dsql_strike_statement(struct dsql_session *session,
                                        const struct dsql_sql_stmt *stmt,
                                        struct dsql_sql_refusal *refusal)
 {
     struct dsql_faults *faults = &session->front->faults;
-    if (is_work(stmt) && session->catalog != session->front->catalog) {
-        session->catalog = session->front->catalog; /* one retry passes */
-        dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
-        dsql_sql_tx_failed(&session->tx);
+    if (dsql_strike_stale(session, stmt, refusal))
         return DSQL_STRIKE_FAIL;
-    }
     bool changes = (stmt->flags & DSQL_SQL_WRITES) || locks(stmt) || stmt->kind == DSQL_SQL_EXECUTE;
     if (changes && dsql_faults_strike(faults, DSQL_FAULT_CONFLICT))
         dsql_sql_refuse(refusal, commits[CONFLICT].sqlstate, "%s", commits[CONFLICT].message);

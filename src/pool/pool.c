@@ -116,6 +116,8 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .cluster_rate = o->cluster_rate,
         .cluster_burst = o->cluster_burst,
         .cluster_connections = o->cluster_connections,
+        .headroom = o->cluster_headroom,
+        .ttl_ns = o->budget_ttl_ns,
         .credentials = o->credentials,
         .metrics = o->metrics,
         .log = dsql_log_default(),

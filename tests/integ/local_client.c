@@ -2,13 +2,17 @@
  * A stock libpq against the endpoint in the environment.
  *
  *     local_client pipeline       batches under way at the same time, an error in the middle
+ *     local_client cancel         a request to cancel changes nothing
  *     local_client strikes DSQL   faults at COMMIT in the extended protocol; DSQL is the program
  *     local_client share N        N clients take turns on fewer sessions at PostgreSQL
  */
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -121,12 +125,33 @@ static void pipeline(void)
     PQfinish(conn);
 }
 
+static void cancel(void)
+{
+    PGconn *conn = connect_one();
+    char why[256] = "";
+    simple(conn, "select 1", "", "1");
+    if (!PQsendQuery(conn, "select 'slept' from pg_sleep(1)"))
+        fail("%s", PQerrorMessage(conn));
+    PGcancel *request = PQgetCancel(conn);
+    if (!PQcancel(request, why, sizeof(why)))
+        fail("PQcancel: %s", why);
+    PQfreeCancel(request);
+    want(conn, PQgetResult(conn), "", "slept");
+    PQfinish(conn);
+}
+
+/* `dsql local fault WHAT`, WHAT being one word. */
 static void fault(const char *dsql, const char *what)
 {
-    char command[512];
-    (void)snprintf(command, sizeof(command), "'%s' local fault %s", dsql, what);
-    if (system(command) != 0)
-        fail("%s", command);
+    char program[256], word[256], local[] = "local", fault_word[] = "fault";
+    char *const argv[] = {program, local, fault_word, word, NULL};
+    int status = 0;
+    pid_t pid;
+    (void)snprintf(program, sizeof(program), "%s", dsql);
+    (void)snprintf(word, sizeof(word), "%s", what);
+    if (posix_spawn(&pid, program, NULL, NULL, argv, environ) != 0 ||
+        waitpid(pid, &status, 0) != pid || status != 0)
+        fail("dsql local fault %s ended with %d", what, status);
 }
 
 /* A transaction in the extended protocol that adds a row; COMMIT ends as it is wanted. */
@@ -167,7 +192,7 @@ static void strikes(const char *dsql)
     /* A statement of its own is a transaction too; one that only locks is struck as well, one that
      * only reads never. */
     conn = connect_one();
-    fault(dsql, "conflict-commit=1 unavailable-commit=1");
+    fault(dsql, "conflict-commit=1,unavailable-commit=1");
     extended(conn, "insert into s values (gen_random_uuid())", "40001", NULL);
     simple(conn, "insert into s values (gen_random_uuid())", "40001", NULL);
     simple(conn, "select count(*) from s", "", "3");
@@ -267,6 +292,8 @@ int main(int argc, char **argv)
     int64_t count;
     if (argc == 2 && strcmp(argv[1], "pipeline") == 0)
         pipeline();
+    else if (argc == 2 && strcmp(argv[1], "cancel") == 0)
+        cancel();
     else if (argc == 3 && strcmp(argv[1], "strikes") == 0)
         strikes(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "share") == 0 &&

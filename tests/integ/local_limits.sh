@@ -7,7 +7,7 @@
 
 # The last statement of each part fails in the words that stand beside it, all before it pass.
 part() {
-    echo "\\echo == $1"
+    printf '\\echo == %s\n' "$1"
     cat
 }
 {

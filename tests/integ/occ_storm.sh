@@ -42,6 +42,18 @@ done
 wait $run || fail "beside VACUUM: $(cat "$scratch/run")"
 echo "beside VACUUM: $(cat "$scratch/run")"
 
+# What an index or a page says about visibility must not be believed: own deletes are known to neither.
+in_env psql -qXc 'create table seen (id int primary key, v int)'
+in_env psql -qXc 'insert into seen select i, i from generate_series(1, 2000) i'
+behind 'vacuum analyze seen'
+for plan in 'enable_seqscan = off' 'enable_indexscan = off' 'enable_bitmapscan = off'; do
+    behind "alter database postgres set $plan"
+    counted=$(in_env psql -AtqX -c 'begin' -c 'delete from seen where id <= 500' \
+        -c 'select count(*) from seen where id between 400 and 600' -c 'rollback')
+    [ "$counted" = 100 ] || fail "with $plan it counts $counted"
+done
+for plan in enable_seqscan enable_indexscan enable_bitmapscan; do behind "alter database postgres reset $plan"; done
+
 # A client is killed in the middle of everything.
 in_env exec "$storm" run 200 8 100000 >/dev/null 2>&1 &
 victim=$!

@@ -2,11 +2,12 @@
 # Transactions against `dsql local`.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
+export BUILD_DIR
 export TMPDIR=$scratch/tmp
 mkdir "$TMPDIR"
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 chmod 777 "$TMPDIR"
 
-for program in tx_wire tx_faults tx_pool tx_fault; do
-    expect 0 "$dsql" local exec -- "$BUILD_DIR/tests/$program"
-done
+# shellcheck disable=SC2016 # a program for another shell
+expect 0 "$dsql" local exec -- bash -ec \
+    'for program in tx_wire tx_faults tx_pool tx_fault; do "$BUILD_DIR/tests/$program"; done'

@@ -39,7 +39,7 @@ static void fault(const char *what)
 {
     char command[512];
     snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
-    if (system(command) != 0)
+    if (system(command) != 0) // NOLINT(cert-env33-c): the command is this file's
         fail_msg("%s", command);
 }
 
@@ -47,7 +47,7 @@ static int before_each(void **state)
 {
     (void)state;
     fault("clear");
-    sql("UPDATE t SET v = 0");
+    sql("UPDATE a SET v = 0");
     return 0;
 }
 
@@ -57,9 +57,9 @@ static int before_each(void **state)
 #define ok(call) assert_int_equal((call), DSQL_OK)
 
 static const struct dsql_stmt ADD = {
-    .name = "add", .sql = "UPDATE t SET v = v + 1 WHERE id = $1", .flags = DSQL_STMT_PREPARE};
+    .name = "add", .sql = "UPDATE a SET v = v + 1 WHERE id = $1", .flags = DSQL_STMT_PREPARE};
 static const struct dsql_stmt LOCK = {
-    .name = "lock", .sql = "SELECT v FROM t WHERE id = $1 FOR UPDATE", .flags = DSQL_STMT_PREPARE};
+    .name = "lock", .sql = "SELECT v FROM a WHERE id = $1 FOR UPDATE", .flags = DSQL_STMT_PREPARE};
 
 struct call {
     int runs;
@@ -126,14 +126,14 @@ TEST(conflicts_at_any_place_are_repeated)
         policy.single = rows[i].single;
         struct call call = {.deferred = rows[i].deferred};
         struct dsql_err err = {0};
-        sql("UPDATE t SET v = 0");
+        sql("UPDATE a SET v = 0");
         fault(rows[i].fault);
         char name[16];
         snprintf(name, sizeof(name), "any%zu", i);
         if (dsql_tx_run_on(&db.source, name, add_body, &call, &policy, &err) != DSQL_OK)
             fail_msg("%s: %s", rows[i].fault, err.message);
         assert_int_equal(call.runs, rows[i].runs);
-        assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 1);
+        assert_int_equal(number("SELECT v FROM a WHERE id = 1"), 1);
         assert_int_equal(count(DSQL_METRIC_tx_conflicts, name, 0), rows[i].runs - 1);
     }
 }
@@ -156,14 +156,14 @@ TEST(an_unanswered_commit_is_unknown_and_not_repeated)
             policy.single = shape == 2;
             struct call call = {.deferred = shape == 1};
             struct dsql_err err = {0};
-            sql("UPDATE t SET v = 0");
+            sql("UPDATE a SET v = 0");
             fault(rows[i].fault);
             enum dsql_rc rc = dsql_tx_run_on(&db.source, "unknown", add_body, &call, &policy, &err);
             if (rc != DSQL_COMMIT_UNKNOWN)
                 fail_msg("%s, shape %d: %s %s", rows[i].fault, shape, dsql_rc_name(rc),
                          err.message);
             assert_int_equal(call.runs, 1);
-            assert_int_equal(number("SELECT v FROM t WHERE id = 1"), rows[i].v);
+            assert_int_equal(number("SELECT v FROM a WHERE id = 1"), rows[i].v);
         }
     }
     assert_int_equal(count(DSQL_METRIC_commit_unknown, "unknown", DSQL_SETTLED_AS_UNSETTLED), 12);
@@ -186,14 +186,14 @@ TEST(the_callers_check_settles_it)
         policy.settle = settle_body;
         policy.settle_arg = &call;
         struct dsql_err err = {0};
-        sql("UPDATE t SET v = 0");
+        sql("UPDATE a SET v = 0");
         fault(rows[i].fault);
         uint64_t before = count(DSQL_METRIC_commit_unknown, "settled", rows[i].outcome);
         if (dsql_tx_run_on(&db.source, "settled", add_body, &call, &policy, &err) != DSQL_OK)
             fail_msg("%s: %s", rows[i].fault, err.message);
         assert_int_equal(call.runs, rows[i].runs);
         assert_int_equal(call.settled, 1);
-        assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 1);
+        assert_int_equal(number("SELECT v FROM a WHERE id = 1"), 1);
         assert_int_equal(count(DSQL_METRIC_commit_unknown, "settled", rows[i].outcome), before + 1);
     }
 }
@@ -208,7 +208,7 @@ TEST(what_was_not_applied_and_not_repeated_is_lost)
     struct dsql_err err = {0};
     fault("close-commit=1x");
     assert_int_equal(dsql_tx_run_on(&db.source, "gone", add_body, &call, &policy, &err), DSQL_LOST);
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 0);
+    assert_int_equal(number("SELECT v FROM a WHERE id = 1"), 0);
 }
 
 TEST(a_server_that_is_not_there_is_busy_before_commit)
@@ -223,7 +223,7 @@ TEST(a_server_that_is_not_there_is_busy_before_commit)
     fault("unavailable=1x");
     ok(dsql_tx_run_on(&db.source, "away", add_body, &call, &policy, &err));
     assert_int_equal(call.runs, 3);
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 1);
+    assert_int_equal(number("SELECT v FROM a WHERE id = 1"), 1);
 }
 
 TEST(a_deadline_at_commit_leaves_the_outcome_unknown)
@@ -238,7 +238,7 @@ TEST(a_deadline_at_commit_leaves_the_outcome_unknown)
     if (rc != DSQL_TIMEOUT)
         assert_int_equal(rc, DSQL_COMMIT_UNKNOWN);
     assert_non_null(strstr(err.message, "deadline"));
-    assert_int_equal(call.runs, 1);
+    assert_in_range(call.runs, 0, 1);
 }
 
 struct canceller {
@@ -248,7 +248,7 @@ struct canceller {
 
 static void *fire_soon(void *arg)
 {
-    struct timespec moment = {.tv_nsec = 200 * 1000 * 1000};
+    struct timespec moment = {.tv_nsec = 200L * 1000 * 1000};
     nanosleep(&moment, NULL);
     dsql_cancel_fire(arg);
     return NULL;
@@ -279,6 +279,16 @@ TEST(a_cancel_at_commit_leaves_the_outcome_unknown)
     dsql_cancel_destroy(c.cancel);
 }
 
+/* The retry is counted before its wait begins. */
+static void *fire_after_conflict(void *arg)
+{
+    struct timespec moment = {.tv_nsec = 1000L * 1000};
+    while (count(DSQL_METRIC_tx_retries, "wait", 0) == 0)
+        nanosleep(&moment, NULL);
+    dsql_cancel_fire(arg);
+    return NULL;
+}
+
 TEST(a_cancel_ends_the_wait_between_two_tries)
 {
     struct dsql_tx_policy policy = quick();
@@ -288,11 +298,11 @@ TEST(a_cancel_ends_the_wait_between_two_tries)
     struct call call = {.runs = 0};
     struct dsql_err err = {0};
     fault("conflict-commit=1x");
-    assert_int_equal(pthread_create(&thread, NULL, fire_soon, policy.cancel), 0);
+    assert_int_equal(pthread_create(&thread, NULL, fire_after_conflict, policy.cancel), 0);
     assert_int_equal(dsql_tx_run_on(&db.source, "wait", add_body, &call, &policy, &err),
                      DSQL_CANCELLED);
     pthread_join(thread, NULL);
-    assert_in_range(call.runs, 0, 1);
+    assert_int_equal(call.runs, 1);
     dsql_cancel_destroy(policy.cancel);
 }
 
@@ -380,7 +390,7 @@ TEST(no_update_is_lost_and_none_applied_twice)
     for (int i = 0; i < WORKERS; i++)
         if (workers[i].failures)
             fail_msg("worker %d: %d failed, first %s", i, workers[i].failures, workers[i].why);
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), WORKERS * INCREMENTS);
+    assert_int_equal(number("SELECT v FROM a WHERE id = 1"), WORKERS * INCREMENTS);
 }
 
 int main(void)
@@ -388,9 +398,9 @@ int main(void)
     ok(dsql_metrics_new("test", &metrics));
     pg_source_init(&db, metrics);
     other = PQconnectdb("");
-    sql("CREATE TABLE t (id int primary key, v bigint)");
+    sql("CREATE TABLE a (id int primary key, v bigint)");
     sql("CREATE TABLE w (id int primary key, n bigint)");
-    sql("INSERT INTO t VALUES (1, 0)");
+    sql("INSERT INTO a VALUES (1, 0)");
 #define EACH(name) cmocka_unit_test_setup(name, before_each)
     const struct CMUnitTest tests[] = {
         EACH(conflicts_at_any_place_are_repeated),

@@ -79,17 +79,17 @@ static int64_t number(const char *text)
 static int before_each(void **state)
 {
     (void)state;
-    sql("UPDATE t SET v = 0");
+    sql("UPDATE p SET v = 0");
     return 0;
 }
 
 static const struct dsql_stmt READ_V = {.name = "read_v",
-                                        .sql = "SELECT v FROM t WHERE id = $1",
+                                        .sql = "SELECT v FROM p WHERE id = $1",
                                         .flags = DSQL_STMT_PREPARE | DSQL_STMT_READ};
 static const struct dsql_stmt SET_V = {
-    .name = "set_v", .sql = "UPDATE t SET v = $2 WHERE id = $1", .flags = DSQL_STMT_PREPARE};
+    .name = "set_v", .sql = "UPDATE p SET v = $2 WHERE id = $1", .flags = DSQL_STMT_PREPARE};
 static const struct dsql_stmt CAS_V = {.name = "cas_v",
-                                       .sql = "UPDATE t SET v = $2 WHERE id = $1 AND v = $3",
+                                       .sql = "UPDATE p SET v = $2 WHERE id = $1 AND v = $3",
                                        .flags = DSQL_STMT_PREPARE};
 
 /* A read and a write that depends on it: lost as soon as two commit on one snapshot. */
@@ -116,7 +116,7 @@ TEST(the_later_of_two_commits_is_run_again)
     ok(dsql_tx_run(pool, "fast", increment, NULL, NULL, &err));
     assert_int_equal(dsql_tx_commit(slow, &err), DSQL_CONFLICT);
     assert_string_equal(err.sqlstate, "40001");
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 1);
+    assert_int_equal(number("SELECT v FROM p WHERE id = 1"), 1);
 }
 
 enum { WORKERS = 6, INCREMENTS = 15 };
@@ -157,7 +157,7 @@ TEST(no_increment_is_lost_under_contention)
     for (int i = 0; i < WORKERS; i++)
         if (workers[i].failures)
             fail_msg("%d failed: %s", workers[i].failures, workers[i].why);
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), WORKERS * INCREMENTS);
+    assert_int_equal(number("SELECT v FROM p WHERE id = 1"), WORKERS * INCREMENTS);
 }
 
 struct contender {
@@ -206,7 +206,7 @@ TEST(each_token_has_exactly_one_winner)
         }
         assert_int_equal(winners, 1);
     }
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 8);
+    assert_int_equal(number("SELECT v FROM p WHERE id = 1"), 8);
 }
 
 /* Waits for a connection. */
@@ -245,7 +245,7 @@ TEST(a_deadline_ends_the_wait_for_a_connection)
 
 static void *fire_soon(void *arg)
 {
-    struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+    struct timespec moment = {.tv_nsec = 100L * 1000 * 1000};
     nanosleep(&moment, NULL);
     dsql_cancel_fire(arg);
     return NULL;
@@ -288,15 +288,15 @@ TEST(fences_work_on_the_pool)
     struct dsql_param params[] = {dsql_i32(1), dsql_i64(9), dsql_null()};
     struct dsql_auto_fence update = {&READ_V, &read, 1, &CAS_V, params, 3, 2, "row 1"};
     ok(dsql_auto_fenced_update(pool, "auto", &update, NULL, &err));
-    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 9);
+    assert_int_equal(number("SELECT v FROM p WHERE id = 1"), 9);
 }
 
 int main(void)
 {
     ok(dsql_metrics_new("test", &metrics));
     pool = open_pool(POOL_SIZE);
-    sql("CREATE TABLE t (id int primary key, v bigint)");
-    sql("INSERT INTO t VALUES (1, 0)");
+    sql("CREATE TABLE p (id int primary key, v bigint)");
+    sql("INSERT INTO p VALUES (1, 0)");
 #define EACH(name) cmocka_unit_test_setup(name, before_each)
     const struct CMUnitTest tests[] = {
         EACH(the_later_of_two_commits_is_run_again),

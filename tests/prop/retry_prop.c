@@ -33,7 +33,11 @@ static bool policy_holds(struct prop *p)
         bool lost = rc == DSQL_LOST || rc == DSQL_UNAVAILABLE;
         if (!d.again) {
             if (!prop_that(p, d.why != DSQL_RETRY_NOT_OVER, "gave up without a reason") ||
-                !prop_that(p, memcmp(&before, &retry, sizeof(retry)) == 0, "a refusal counted"))
+                !prop_that(p,
+                           retry.retries == before.retries &&
+                               retry.reconnects == before.reconnects &&
+                               retry.refreshed == before.refreshed,
+                           "a refusal counted"))
                 return false;
             continue;
         }

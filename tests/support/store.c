@@ -23,6 +23,7 @@ void fixture_open(struct fixture *f, int connections, const struct dsql_store_op
     REQUIRE_OK(dsql_metrics_new("test", &f->metrics));
     REQUIRE_OK(dsql_pool_options_env(&pool, &err));
     pool.max_open = pool.target_ready = pool.warmup_target = connections;
+    pool.mode = DSQL_POOL_RESERVOIR; /* what the endpoint closes is replaced at once */
     pool.low_watermark = connections;
     pool.rate = pool.burst = 1000;
     pool.staggered_startup_ns = 0;

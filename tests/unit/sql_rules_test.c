@@ -180,16 +180,17 @@ TEST(names_and_values_are_kept)
     }
 }
 
+/* In a query string that is not shortened before it is parsed. */
 TEST(long_values_are_kept_whole)
 {
     struct dsql_strbuf sb;
     dsql_strbuf_init_heap(&sb, 1 << 20);
     dsql_strbuf_add_str(&sb, "SET application_name = '");
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 7000; i++)
         dsql_strbuf_add_char(&sb, '<'); /* six characters in JSON */
     dsql_strbuf_add_char(&sb, '\'');
     struct dsql_sql_script *script = read_script(sb.ptr);
-    assert_int_equal(strlen(script->stmts[0].value), 100000);
+    assert_int_equal(strlen(script->stmts[0].value), 7000);
     dsql_sql_script_unref(script);
     dsql_strbuf_fini(&sb);
 }

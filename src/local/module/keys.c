@@ -2,6 +2,7 @@
 
 #include "local/module/keys.h"
 
+#include <access/detoast.h>
 #include <access/genam.h>
 #include <catalog/index.h>
 #include <common/hashfn.h>
@@ -12,10 +13,15 @@
 #include <utils/rel.h>
 #include <utils/typcache.h>
 
-/* A unique index, ready to give the keys of rows. */
-struct unique_index {
+/* As measured on the service: one budget for all columns, some bytes for each after the first. */
+enum { KEY_MOST = 1981, KEY_COLUMN = 7 };
+
+/* An index, ready to give the keys of rows. */
+struct keyed_index {
     Oid oid;
+    bool unique, primary;
     IndexInfo *info;
+    TupleDesc desc;
     FmgrInfo
         *hashes[INDEX_MAX_KEYS]; /* NULL: a type that can't be hashed, all values count as one */
     Oid collations[INDEX_MAX_KEYS];
@@ -24,8 +30,7 @@ struct unique_index {
 struct keyed_relation {
     Oid oid; /* the hash key */
     int index_count;
-    int unique_count;
-    struct unique_index *uniques;
+    struct keyed_index *indexes;
     EState *estate;
     TupleTableSlot *old;
 };
@@ -34,9 +39,12 @@ static HTAB *relations;
 static struct dsql_key *keys;
 static int key_count, key_room;
 
-static void open_index(struct unique_index *out, Relation index)
+static void open_index(struct keyed_index *out, Relation index)
 {
     out->oid = RelationGetRelid(index);
+    out->unique = index->rd_index->indisunique;
+    out->primary = index->rd_index->indisprimary;
+    out->desc = CreateTupleDescCopy(RelationGetDescr(index));
     out->info = BuildIndexInfo(index);
     for (int i = 0; i < out->info->ii_NumIndexKeyAttrs; i++) {
         TypeCacheEntry *type =
@@ -64,12 +72,11 @@ static struct keyed_relation *relation_of(Relation rel)
     if (!found) {
         List *indexes = RelationGetIndexList(rel);
         ListCell *cell;
-        struct keyed_relation fresh = {.oid = oid, .index_count = list_length(indexes)};
-        fresh.uniques = palloc0((Size)(fresh.index_count + 1) * sizeof(*fresh.uniques));
+        struct keyed_relation fresh = {.oid = oid};
+        fresh.indexes = palloc0((Size)(list_length(indexes) + 1) * sizeof(*fresh.indexes));
         foreach (cell, indexes) {
             Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-            if (index->rd_index->indisunique)
-                open_index(&fresh.uniques[fresh.unique_count++], index);
+            open_index(&fresh.indexes[fresh.index_count++], index);
             index_close(index, NoLock);
         }
         fresh.estate = CreateExecutorState();
@@ -83,12 +90,19 @@ static struct keyed_relation *relation_of(Relation rel)
     return relation;
 }
 
-/* The key of a row in an index; false if it has none there. */
-static bool key_of(struct keyed_relation *relation, struct unique_index *index, TupleTableSlot *row,
-                   uint64 *key)
+/* A row in an index: whether it has a key there that must be unique, and how long its key is. */
+struct key {
+    bool there, distinct;
+    uint64 hash;
+    Size size;
+};
+
+static struct key key_of(struct keyed_relation *relation, struct keyed_index *index,
+                         TupleTableSlot *row)
 {
     Datum values[INDEX_MAX_KEYS];
     bool nulls[INDEX_MAX_KEYS];
+    struct key key = {0};
     IndexInfo *info = index->info;
     ExprContext *context = GetPerTupleExprContext(relation->estate);
     context->ecxt_scantuple = row;
@@ -96,24 +110,26 @@ static bool key_of(struct keyed_relation *relation, struct unique_index *index, 
         if (!info->ii_PredicateState)
             info->ii_PredicateState = ExecPrepareQual(info->ii_Predicate, relation->estate);
         if (!ExecQual(info->ii_PredicateState, context))
-            return false;
+            return key;
     }
     FormIndexDatum(info, row, relation->estate, values, nulls);
     MemoryContext caller = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-    uint64 hash = 0;
-    bool distinct = false;
+    key.there = true;
     for (int i = 0; i < info->ii_NumIndexKeyAttrs; i++) {
         uint64 part = 0;
+        int length = TupleDescAttr(index->desc, i)->attlen;
         if (nulls[i])
-            distinct = distinct || !info->ii_NullsNotDistinct;
-        else if (index->hashes[i])
+            key.distinct = key.distinct || !info->ii_NullsNotDistinct;
+        else if (index->unique && index->hashes[i])
             part = DatumGetUInt64(FunctionCall2Coll(index->hashes[i], index->collations[i],
                                                     values[i], Int64GetDatum(1)));
-        hash = hash_combine64(hash, part);
+        key.hash = hash_combine64(key.hash, part);
+        key.size += i > 0 ? KEY_COLUMN : 0;
+        if (!nulls[i])
+            key.size += length > 0 ? (Size)length : toast_raw_datum_size(values[i]) - VARHDRSZ;
     }
     MemoryContextSwitchTo(caller);
-    *key = hash;
-    return !distinct;
+    return key;
 }
 
 static void add_key(Oid index, uint64 hash)
@@ -127,16 +143,38 @@ static void add_key(Oid index, uint64 hash)
     keys[key_count++] = (struct dsql_key){.index = index, .hash = hash};
 }
 
+/* A secondary index carries the primary key. */
+static void check_size(Size size, Size primary)
+{
+    if (size + (primary > 0 ? primary + KEY_COLUMN : 0) > KEY_MOST)
+        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("key size too large")));
+}
+
 void dsql_keys_note(Relation rel, TupleTableSlot *row, TupleTableSlot *old)
 {
     struct keyed_relation *relation = relation_of(rel);
-    for (int i = 0; i < relation->unique_count; i++) {
-        struct unique_index *index = &relation->uniques[i];
-        uint64 now, before;
-        if (key_of(relation, index, row, &now) &&
-            !(old && key_of(relation, index, old, &before) && before == now))
-            add_key(index->oid, now);
+    Size primary = 0, largest = 0;
+    for (int i = 0; i < relation->index_count; i++) {
+        struct keyed_index *index = &relation->indexes[i];
+        struct key now = key_of(relation, index, row);
+        if (!now.there)
+            continue;
+        if (index->primary)
+            primary = now.size;
+        else
+            largest = Max(largest, now.size);
+        if (!index->unique || now.distinct)
+            continue;
+        if (old) {
+            struct key before = key_of(relation, index, old);
+            if (before.there && !before.distinct && before.hash == now.hash)
+                continue;
+        }
+        add_key(index->oid, now.hash);
     }
+    check_size(primary, 0);
+    if (largest > 0)
+        check_size(largest, primary);
     ResetPerTupleExprContext(relation->estate);
 }
 

@@ -15,8 +15,8 @@ struct dsql_key {
     uint64 hash;
 };
 
-/* Notes the keys of a row that is written. old is the version it replaces, or NULL: keys that stay
- * the same are not noted. */
+/* Notes the keys of a row that is written, and fails if one is too long. old is the version it
+ * replaces, or NULL: keys that stay the same are not noted. */
 void dsql_keys_note(Relation rel, TupleTableSlot *row, TupleTableSlot *old);
 
 /* A slot for old versions of this relation, kept until the transaction ends. */

@@ -16,6 +16,7 @@
 #include <access/tableam.h>
 #include <access/xact.h>
 #include <catalog/pg_am_d.h>
+#include <commands/vacuum.h>
 #include <executor/tuptable.h>
 #include <fmgr.h>
 #include <utils/datum.h>
@@ -361,6 +362,15 @@ static void index_validate_scan(Relation rel, Relation index, struct IndexInfo *
     PG_END_TRY();
 }
 
+/* Cutting empty pages off takes a lock that others would wait for. */
+static void relation_vacuum(Relation rel, struct VacuumParams *params,
+                            BufferAccessStrategy strategy)
+{
+    VacuumParams gentle = *params;
+    gentle.truncate = VACOPTVALUE_DISABLED;
+    heap->relation_vacuum(rel, &gentle, strategy);
+}
+
 /* Large values are written once and never changed: PostgreSQL's own way is right for them. */
 static Oid relation_toast_am(Relation rel)
 {
@@ -387,6 +397,7 @@ void dsql_table_am_init(void)
     routine.tuple_lock = tuple_lock;
     routine.index_build_range_scan = index_build_range_scan;
     routine.index_validate_scan = index_validate_scan;
+    routine.relation_vacuum = relation_vacuum;
     routine.relation_toast_am = relation_toast_am;
 }
 

@@ -1,0 +1,126 @@
+/*
+ * One owner's side of the protocol `blocks`: how a process shares the cluster's connections and
+ * connects with a fleet it never talks to. Requests out, answers in, time passed in; no clock but
+ * the caller's monotonic one is ever used, so clocks may differ by any amount.
+ *
+ * There is one request at a time. A request that was not answered may still be applied later: each
+ * is conditional on the owner's last known beat and sets a new one, so at most one of those in
+ * doubt is ever applied, and the next answer tells which. Until then the owner is pessimistic: what
+ * it gave back is gone, what it asked for is not there.
+ *
+ * Invariants: (K1) slots() never exceeds what the owner's block holds, or held when it was last
+ * heard of; (K2) permits are used only while the last confirmed beat is younger than the TTL, and
+ * so is anything opened; (K3) a block is taken away from another owner only after its beat stood
+ * still for its TTL and two beats more of this owner's clock, with the registry answering; (K4) no
+ * answer at all closes no connection. Single-threaded.
+ */
+#ifndef DSQL_CORE_BLOCKS_H
+#define DSQL_CORE_BLOCKS_H
+
+#include "base/rng.h"
+#include "core/registry.h"
+
+struct dsql_blocks_config {
+    char id[DSQL_OWNER_ID_LEN + 1]; /* 16 characters that no other owner has */
+    char name[DSQL_OWNER_NAME_MAX + 1];
+    int64_t limit;    /* connections of the cluster */
+    int64_t headroom; /* of them kept free, for owners that are silent longer than the TTL */
+    int64_t rate, burst;
+    int64_t ttl_ns;
+};
+
+/* A block of another owner, and since when it has been standing still for us. */
+struct dsql_blocks_seen {
+    char id[DSQL_OWNER_ID_LEN + 1];
+    int64_t beat;
+    struct dsql_mono since;
+};
+
+struct dsql_blocks {
+    struct dsql_blocks_config config;
+    int64_t beat_ns, gap_ns;
+    struct dsql_rng rng;
+
+    struct dsql_registry view; /* as last heard */
+    struct dsql_blocks_seen *seen;
+    size_t seen_count, seen_room;
+    struct dsql_mono heard;       /* the last answer came */
+    struct dsql_mono proof;       /* its request was sent: then the registry was still to answer */
+    struct dsql_mono claim_since; /* view.claim was first seen */
+    bool known, joined, left;
+
+    int64_t beat, sequence; /* in the table, as far as known; the last one used */
+    int64_t slots, permits; /* in the table, as far as known */
+    int64_t allow;          /* slots to keep: fewer than it has, when others lack their share */
+    int64_t held;           /* permits to use */
+    int64_t returning;      /* taken out of held, not yet confirmed to be back */
+    struct dsql_mono fresh_until, grace_until;
+    int64_t grace_slots;
+
+    bool busy;                      /* a request is under way */
+    struct dsql_registry_op flight; /* it */
+    struct dsql_mono sent;
+    int64_t drawn, returned; /* by it */
+    bool unsettled;          /* an earlier one may have been applied: */
+    struct dsql_registry_op doubt;
+    struct dsql_mono doubt_sent;
+    int64_t doubt_drawn, doubt_returned;
+
+    int64_t want, used;
+    bool draining;
+    bool active, asked; /* since the last beat: for a permit; in vain */
+    bool slow_pending;
+    int64_t slow_rate; /* the rate that was too high */
+    struct dsql_mono slow_until;
+    unsigned failures, refusals, starved;
+    struct dsql_mono retry_at, beat_at, poll_at;
+    int64_t draw_jitter;       /* in thousandths of a wait */
+    int64_t opened_since_beat; /* permits used */
+    int64_t opens_per_beat;    /* smoothed, in thousandths */
+
+    struct { /* for status and metrics */
+        uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
+    } counts;
+};
+
+/* rate, burst, limit, ttl_ns > 0; 0 <= headroom < limit. */
+void dsql_blocks_init(struct dsql_blocks *blocks, const struct dsql_blocks_config *config,
+                      struct dsql_rng rng, struct dsql_mono now);
+void dsql_blocks_fini(struct dsql_blocks *blocks);
+
+/* What the pool says. */
+void dsql_blocks_want(struct dsql_blocks *blocks, int64_t n);
+void dsql_blocks_used(struct dsql_blocks *blocks, int64_t n);
+void dsql_blocks_throttled(struct dsql_blocks *blocks, struct dsql_mono now);
+void dsql_blocks_refused_full(struct dsql_blocks *blocks, struct dsql_mono now);
+/* Gives everything back, the slots as used() falls; at 0 the block goes away and left is set. */
+void dsql_blocks_drain(struct dsql_blocks *blocks);
+
+/* What it may do now. */
+int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now);
+bool dsql_blocks_permit(struct dsql_blocks *blocks, struct dsql_mono now);
+
+/* A request to send now, or false. Every request is to be answered before there is another. */
+bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now,
+                      struct dsql_registry_op *op);
+
+/* How long until dsql_blocks_next() has something to say, if nothing happens before; INT64_MAX
+ * while a request is under way. */
+int64_t dsql_blocks_due_ns(const struct dsql_blocks *blocks, struct dsql_mono now);
+
+enum dsql_blocks_outcome {
+    DSQL_BLOCKS_APPLIED, /* view is the item afterwards */
+    DSQL_BLOCKS_REFUSED, /* a condition did not hold; view is the item as it is */
+    DSQL_BLOCKS_LOST,    /* no answer, or none that says whether it was applied */
+};
+/* Fails only with DSQL_NO_MEMORY; then it counts as lost. */
+DSQL_MUST_USE enum dsql_rc dsql_blocks_answer(struct dsql_blocks *blocks, struct dsql_mono now,
+                                              enum dsql_blocks_outcome outcome,
+                                              const struct dsql_registry *view);
+
+/* How long an owner with this TTL may stand still before its block is taken, and how often it
+ * beats. */
+int64_t dsql_blocks_still_ns(int64_t ttl_ns);
+int64_t dsql_blocks_beat_ns(int64_t ttl_ns);
+
+#endif

@@ -1,0 +1,248 @@
+#include "core/registry.h"
+
+#include <stdlib.h>
+
+void dsql_registry_fini(struct dsql_registry *registry)
+{
+    free(registry->blocks);
+    *registry = (struct dsql_registry){0};
+}
+
+enum dsql_rc dsql_registry_reserve(struct dsql_registry *registry, size_t blocks)
+{
+    if (blocks <= registry->room)
+        return DSQL_OK;
+    size_t room = registry->room ? registry->room : 8;
+    while (room < blocks)
+        room *= 2;
+    void *grown = reallocarray(registry->blocks, room, sizeof(*registry->blocks));
+    if (!grown)
+        return DSQL_NO_MEMORY;
+    registry->blocks = grown;
+    registry->room = room;
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_registry_copy(struct dsql_registry *to, const struct dsql_registry *from)
+{
+    enum dsql_rc rc = dsql_registry_reserve(to, from->count);
+    if (rc)
+        return rc;
+    struct dsql_block *blocks = to->blocks;
+    size_t room = to->room;
+    if (from->count > 0)
+        memcpy(blocks, from->blocks, from->count * sizeof(*blocks));
+    *to = *from;
+    to->blocks = blocks;
+    to->room = room;
+    return DSQL_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct dsql_block *)a)->id, ((const struct dsql_block *)b)->id);
+}
+
+void dsql_registry_sort(struct dsql_registry *registry)
+{
+    if (registry->count > 0)
+        qsort(registry->blocks, registry->count, sizeof(*registry->blocks), by_id);
+}
+
+/* Where the id stands, or where it would. */
+static size_t place(const struct dsql_registry *registry, const char *id, bool *found)
+{
+    size_t low = 0, high = registry->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(registry->blocks[middle].id, id);
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *found = false;
+    return low;
+}
+
+struct dsql_block *dsql_registry_find(const struct dsql_registry *registry, const char *id)
+{
+    bool found;
+    size_t at = place(registry, id, &found);
+    return found ? &registry->blocks[at] : NULL;
+}
+
+int64_t dsql_registry_slots(const struct dsql_registry *registry)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < registry->count; i++)
+        sum += registry->blocks[i].slots;
+    return sum;
+}
+
+int64_t dsql_registry_permits(const struct dsql_registry *registry)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < registry->count; i++)
+        sum += registry->blocks[i].permits;
+    return sum;
+}
+
+/* What is handed out when nobody gets more than `level`. */
+static int64_t handed_out(const struct dsql_registry *registry, int64_t level)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < registry->count; i++) {
+        int64_t want = registry->blocks[i].want;
+        sum += want < level ? want : level;
+    }
+    return sum;
+}
+
+/* Nobody gets more than low, but for the first `left` of those who want more: they get one more. */
+struct shares {
+    int64_t low, left;
+};
+
+static struct shares share_out(const struct dsql_registry *registry, int64_t total)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < registry->count; i++)
+        most = registry->blocks[i].want > most ? registry->blocks[i].want : most;
+    if (total <= 0)
+        return (struct shares){0, 0};
+    if (handed_out(registry, most) <= total)
+        return (struct shares){most, 0};
+    int64_t low = 0, high = most; /* handed_out(low) <= total < handed_out(high) */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (handed_out(registry, middle) <= total)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (struct shares){low, total - handed_out(registry, low)};
+}
+
+/* To be asked in the order of the blocks. */
+static int64_t share_of(struct shares *shares, const struct dsql_block *block)
+{
+    if (block->want <= shares->low)
+        return block->want;
+    return shares->low + (shares->left-- > 0);
+}
+
+int64_t dsql_registry_share(const struct dsql_registry *registry, size_t index, int64_t total)
+{
+    assert(index < registry->count);
+    struct shares shares = share_out(registry, total);
+    int64_t share = 0;
+    for (size_t i = 0; i <= index; i++)
+        share = share_of(&shares, &registry->blocks[i]);
+    return share;
+}
+
+int64_t dsql_registry_lacking(const struct dsql_registry *registry, size_t except, int64_t total)
+{
+    struct shares shares = share_out(registry, total);
+    int64_t sum = 0;
+    for (size_t i = 0; i < registry->count; i++) {
+        int64_t lacks = share_of(&shares, &registry->blocks[i]) - registry->blocks[i].slots;
+        if (i != except && lacks > 0)
+            sum += lacks;
+    }
+    return sum;
+}
+
+static bool permitted(const struct dsql_registry *registry, const struct dsql_registry_op *op)
+{
+    const struct dsql_block *own = dsql_registry_find(registry, op->block.id);
+    if (!registry->exists)
+        return false;
+    if (op->kind == DSQL_REGISTRY_JOIN ? own != NULL : !own || own->beat != op->beat_old)
+        return false;
+    if (op->grow && registry->version != op->version_old)
+        return false;
+    if (registry->level < op->level_min || (op->claim && registry->claim != op->claim_old) ||
+        (op->slow && registry->rate != op->rate_old))
+        return false;
+    for (size_t i = 0; i < op->remove_count; i++) {
+        const struct dsql_block *other = dsql_registry_find(registry, op->remove[i].id);
+        if (!other || other->beat != op->remove[i].beat)
+            return false;
+    }
+    return true;
+}
+
+static void take_away(struct dsql_registry *registry, const char *id)
+{
+    bool found;
+    size_t at = place(registry, id, &found);
+    assert(found);
+    memmove(&registry->blocks[at], &registry->blocks[at + 1],
+            (registry->count - at - 1) * sizeof(*registry->blocks));
+    registry->count--;
+}
+
+static enum dsql_rc add_block(struct dsql_registry *registry, const struct dsql_block *block)
+{
+    bool found;
+    enum dsql_rc rc = dsql_registry_reserve(registry, registry->count + 1);
+    if (rc)
+        return rc;
+    size_t at = place(registry, block->id, &found);
+    assert(!found);
+    memmove(&registry->blocks[at + 1], &registry->blocks[at],
+            (registry->count - at) * sizeof(*registry->blocks));
+    registry->blocks[at] = *block;
+    registry->count++;
+    return DSQL_OK;
+}
+
+static void set_block(struct dsql_registry *registry, const struct dsql_registry_op *op)
+{
+    struct dsql_block *own = dsql_registry_find(registry, op->block.id);
+    if (op->set_block)
+        *own = op->block;
+    own->beat = op->block.beat;
+    own->seen_ms = op->block.seen_ms;
+}
+
+enum dsql_rc dsql_registry_apply(struct dsql_registry *registry, const struct dsql_registry_op *op,
+                                 bool *applied)
+{
+    enum dsql_rc rc = DSQL_OK;
+    if (op->kind == DSQL_REGISTRY_OPEN) {
+        if (!registry->exists) {
+            registry->exists = true;
+            registry->level = op->level_new;
+            registry->rate = op->rate_new;
+        }
+        *applied = true;
+        return DSQL_OK;
+    }
+    *applied = permitted(registry, op);
+    if (!*applied)
+        return DSQL_OK;
+    if (op->kind == DSQL_REGISTRY_JOIN)
+        rc = add_block(registry, &op->block);
+    else if (op->kind == DSQL_REGISTRY_LEAVE)
+        take_away(registry, op->block.id);
+    else
+        set_block(registry, op);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < op->remove_count; i++)
+        take_away(registry, op->remove[i].id);
+    registry->version += op->grow;
+    registry->claim += op->claim;
+    registry->level = op->slow ? 0 : registry->level + op->level_add;
+    registry->spent += op->spent_add;
+    if (op->claim || op->slow)
+        registry->rate = op->rate_new;
+    return DSQL_OK;
+}

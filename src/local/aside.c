@@ -1,0 +1,120 @@
+#include "local/aside.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "pgwire/put_frontend.h"
+
+enum { READ_CHUNK = 16 << 10, MESSAGE_MOST = 1 << 20 };
+
+static void close_it(struct dsql_aside *aside)
+{
+    if (aside->watch.fd < 0)
+        return;
+    dsql_loop_close(&aside->watch);
+    dsql_outbox_fini(&aside->out);
+    dsql_pg_framer_fini(&aside->in);
+    if (aside->busy) {
+        aside->busy = false;
+        aside->done(aside);
+    }
+}
+
+static void flush(struct dsql_aside *aside)
+{
+    struct dsql_span waiting = dsql_outbox_waiting(&aside->out);
+    while (waiting.len > 0 && !aside->out.bytes.cut) {
+        ssize_t sent = send(aside->watch.fd, waiting.ptr, waiting.len, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            break;
+        dsql_outbox_sent(&aside->out, (size_t)sent);
+        waiting = dsql_outbox_waiting(&aside->out);
+    }
+    if (aside->out.bytes.cut || (waiting.len > 0 && errno != EAGAIN))
+        close_it(aside);
+    else
+        dsql_loop_watch(aside->loop, &aside->watch,
+                        EPOLLIN | EPOLLRDHUP | (waiting.len > 0 ? EPOLLOUT : 0u));
+}
+
+static void take(struct dsql_aside *aside, const struct dsql_pg_piece *piece)
+{
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    if (!(piece->first && piece->last) || dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        return;
+    if (msg.type == DSQL_PG_BE_DATA_ROW && aside->hidden == 0)
+        aside->row(aside, msg.row);
+    if (msg.type != DSQL_PG_BE_READY)
+        return;
+    if (aside->hidden > 0) {
+        aside->hidden--;
+        return;
+    }
+    aside->busy = false;
+    aside->done(aside);
+}
+
+static void ready(struct dsql_watch *watch, uint32_t events)
+{
+    static char chunk[READ_CHUNK]; /* one loop, one thread */
+    struct dsql_aside *aside = DSQL_CONTAINER_OF(watch, struct dsql_aside, watch);
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
+        ssize_t got = recv(watch->fd, chunk, sizeof(chunk), 0);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            close_it(aside);
+            return;
+        }
+        struct dsql_span bytes = {chunk, got > 0 ? (size_t)got : 0};
+        struct dsql_pg_piece piece;
+        struct dsql_err err;
+        while (watch->fd >= 0) {
+            if (dsql_pg_framer_next(&aside->in, &bytes, &piece, &err)) {
+                close_it(aside);
+                return;
+            }
+            if (!piece.ready)
+                break;
+            take(aside, &piece);
+        }
+    }
+    if (watch->fd >= 0)
+        flush(aside);
+}
+
+void dsql_aside_init(struct dsql_aside *aside, struct dsql_loop *loop,
+                     const struct dsql_postgres *pg)
+{
+    *aside = (struct dsql_aside){.loop = loop, .pg = pg, .watch = {.fd = -1, .ready = ready}};
+    dsql_pg_limits_session(&aside->limits, DSQL_PG_BACKEND, MESSAGE_MOST);
+}
+
+void dsql_aside_fini(struct dsql_aside *aside)
+{
+    aside->busy = false;
+    close_it(aside);
+}
+
+bool dsql_aside_ask(struct dsql_aside *aside, struct dsql_span sql)
+{
+    static const struct dsql_pg_param hello[] = {{{"user", 4}, {"dsql_super", 10}},
+                                                 {{"database", 8}, {"postgres", 8}}};
+    if (aside->busy)
+        return false;
+    if (aside->watch.fd < 0) {
+        int fd = dsql_postgres_connect(aside->pg, true);
+        if (fd < 0)
+            return false;
+        aside->watch = (struct dsql_watch){.fd = fd, .ready = ready};
+        dsql_outbox_init(&aside->out);
+        dsql_pg_framer_init(&aside->in, &aside->limits);
+        dsql_pg_put_startup(&aside->out.bytes, hello, DSQL_COUNT_OF(hello));
+        aside->hidden = 1;
+    }
+    dsql_pg_put_query(&aside->out.bytes, sql);
+    aside->busy = true;
+    flush(aside);
+    return true;
+}

@@ -1,0 +1,101 @@
+#!/bin/bash
+# `dsql local` in the foreground: its folder, what stays in it over a restart, how it ends, what it says of
+# itself meanwhile.
+# shellcheck disable=SC2016 # programs for other shells stand in single quotes
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+data=$scratch/data
+pid=''
+trap '[ -z "$pid" ] || kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
+
+# Somebody else's folder is left alone, and so is one of another version.
+mkdir "$scratch/mine" "$scratch/old"
+touch "$scratch/mine/precious" "$scratch/old/lock"
+expect 2 "$dsql" local --port 0 --data "$scratch/mine"
+contains "$err" 'is not empty and not a folder of dsql local'
+[ "$(stat -c %U "$scratch/mine")" = "$(id -un)" ] || fail "the folder changed hands"
+echo 1 >"$scratch/old/layout"
+expect 2 "$dsql" local --port 0 --data "$scratch/old"
+contains "$err" 'was made by another version of dsql (layout 1'
+# What can't be is said before anything is started.
+if [ "$(id -u)" = 0 ]; then
+    mkdir -m 700 "$scratch/closed"
+    expect 2 "$dsql" local --port 0 --data "$scratch/closed/data"
+    contains "$err" "who can't enter $scratch/closed"
+    [ ! -e "$scratch/closed/data/pg" ] || fail "it was started nevertheless"
+fi
+expect 1 "$dsql" local --port 0 --data "$scratch/new" --ready-file "$scratch/no/ready"
+contains "$err" "can't write $scratch/no/ready"
+[ ! -e "$scratch/new" ] || fail "it was started nevertheless"
+expect 2 env -u AWS_ACCESS_KEY_ID "$dsql" local --port 0 --aws-keys
+contains "$err" '--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set'
+
+start_local() { # start_local OPTIONS...
+    rm -f "$scratch/ready"
+    "$dsql" local --data "$data" --ready-file "$scratch/ready" "$@" >"$scratch/local.out" 2>"$scratch/local.err" &
+    pid=$!
+    for _ in $(seq 600); do
+        [ -e "$scratch/ready" ] && return
+        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
+        sleep 0.1
+    done
+    fail "dsql local is not ready"
+}
+stop_local() {
+    local status=0
+    kill -TERM $pid
+    wait $pid || status=$?
+    pid=''
+    [ $status = 0 ] || fail "SIGTERM ended it with $status: $(cat "$scratch/local.err")"
+}
+in_env() { bash -c 'source "$0"; "$@"' "$scratch/first" "$@"; }
+postgres_runs() { pgrep -f "postgres -D $data/pg" >/dev/null; }
+
+start_local --port 0 --metrics 127.0.0.1:0
+cp "$scratch/ready" "$scratch/first"
+in_env psql -qc 'create table kept (id int primary key)'
+in_env psql -qc 'insert into kept values (5)'
+expect 2 "$dsql" local --port 0 --data "$data"
+contains "$err" 'is in use by another dsql local'
+[ "$(stat -c %a "$data/keys" "$data/ca.key" "$data/control" "$data/env" | sort -u)" = 600 ] || fail "others may read the keys"
+
+# What it saw: the same numbers everywhere, and nothing twice.
+url=$(sed -n 's/^dsql local: metrics at //p' "$scratch/local.err")
+saw() { curl -sf "$url" | sed -n "s/^dsql_local_$1 //p"; }
+for _ in $(seq 300); do [ "$(saw closed_total)" = 2 ] && break; sleep 0.1; done
+[ "$(saw admitted_total) $(saw closed_total) $(saw 'refused_total{reason="token"}')" = '2 2 0' ] || fail "metrics: $(curl -s "$url")"
+curl -sf "$url" | "$SOURCE_DIR/.tools/promtool" check metrics || fail "promtool finds fault with the metrics"
+contains "$("$dsql" local status --data "$data")" 'admitted=2'
+[ "$("$dsql" local status --data "$data" --admissions | wc -l)" = 2 ] || fail "admissions"
+port=$(printf '%s' "$url" | sed 's/.*:\([0-9]*\).*/\1/')
+expect 1 "$dsql" local exec --metrics "127.0.0.1:$port" -- true
+contains "$err" "$port"
+
+# Killed, and again: the data is there, nothing of it is orphaned, and clients go on with what they have.
+kill -KILL $pid
+wait $pid 2>/dev/null || true
+for _ in $(seq 300); do
+    postgres_runs || break
+    sleep 0.1
+done
+! postgres_runs || fail "PostgreSQL outlived its front"
+# shellcheck disable=SC2016
+start_local --port "$(in_env bash -c 'echo $PGPORT')"
+[ "$(in_env psql -Atc 'select id from kept')" = 5 ] || fail "the data, the keys or the authority did not survive"
+eval "$("$dsql" local env --data "$data")" # a fresh token
+[ "$(psql -Atc 'select id + 1 from kept')" = 6 ] || fail "dsql local env"
+stop_local
+! postgres_runs || fail "PostgreSQL was left behind"
+if [ -e "$data/env" ] || [ -e "$data/control" ]; then fail "what names an endpoint that is gone was left behind"; fi
+contains "$(cat "$scratch/local.err")" 'accepted=2 admitted=2'
+
+# Keys of the caller, with a session token that must be right; they stay.
+AWS_ACCESS_KEY_ID=AKIAMINE AWS_SECRET_ACCESS_KEY=mine AWS_SESSION_TOKEN='t/o+k=' start_local --port 0 --aws-keys
+start=$scratch/ready
+expect 0 bash -c '. "$0"; [ "$AWS_ACCESS_KEY_ID $AWS_SESSION_TOKEN" = "AKIAMINE t/o+k=" ] && psql -Atc "select 7"' "$start"
+[ "$out" = 7 ] || fail "$out"
+expect 2 bash -c '. "$0"; PGPASSWORD=$(AWS_SESSION_TOKEN=wrong "$1" token --admin) psql -Atc "select 7"' "$start" "$dsql"
+contains "$err" 'access denied'
+stop_local
+grep -q '^access_key_id=AKIAMINE$' "$data/keys" || fail "the keys did not stay"

@@ -1,0 +1,80 @@
+#!/bin/bash
+# kill -9 of the program and of PostgreSQL in the middle of transactions: what was committed is there after
+# the restart, and nothing is there in part.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+data=$scratch/data
+acked=$scratch/acked
+writer=$BUILD_DIR/tests/store_writer
+: >"$acked"
+next=1
+
+start_local() {
+    rm -f "$scratch/ready"
+    "$dsql" local --port 0 --data "$data" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
+    local_pid=$!
+    for _ in $(seq 600); do
+        [ -e "$scratch/ready" ] && break
+        kill -0 $local_pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
+        sleep 0.1
+    done
+    # shellcheck disable=SC1091 # written by dsql local
+    . "$scratch/ready"
+}
+
+# Starts the writer and waits until so many workflows are there.
+write_some() {
+    : >"$scratch/round"
+    "$writer" "$next" >"$scratch/round" 2>"$scratch/writer.err" &
+    writer_pid=$!
+    for _ in $(seq 600); do
+        [ "$(wc -l <"$scratch/round")" -ge "$1" ] && return
+        kill -0 $writer_pid 2>/dev/null || fail "the writer ended: $(cat "$scratch/writer.err")"
+        sleep 0.05
+    done
+    fail "the writer does not get on: $(cat "$scratch/writer.err")"
+}
+
+# The writer is gone: its lines are promises.
+account() {
+    wait $writer_pid 2>/dev/null || true
+    cat "$scratch/round" >>"$acked"
+    next=$((next + 1000000))
+}
+
+check() {
+    psql -XAtq -c 'select task_id from transfer_tasks order by 1' >"$scratch/there"
+    sort "$scratch/there" >"$scratch/there.sorted"
+    sort "$acked" | comm -23 - "$scratch/there.sorted" >"$scratch/lost"
+    [ ! -s "$scratch/lost" ] || fail "$1: committed and lost: $(head -5 "$scratch/lost" | tr '\n' ' ')"
+    partial=$(psql -XAtq -c "select count(*) from (select task_id from transfer_tasks) t
+        full join (select node_id from history_node) n on n.node_id = t.task_id
+        full join (select next_event_id from executions) e on e.next_event_id = t.task_id
+        full join (select last_write_version from current_executions) c on c.last_write_version = t.task_id
+        where t.task_id is null or n.node_id is null or e.next_event_id is null or c.last_write_version is null")
+    [ "$partial" = 0 ] || fail "$1: $partial workflows are there in part"
+    echo "$1: $(wc -l <"$acked") acknowledged, $(wc -l <"$scratch/there") there, none in part"
+}
+
+trap 'kill -KILL ${writer_pid:-0} ${local_pid:-0} 2>/dev/null; rm -rf "$scratch"' EXIT
+start_local
+"$dsql" schema apply >/dev/null
+for round in 1 2 3 4; do
+    write_some $((20 * round))
+    kill -KILL $writer_pid
+    account
+    check "kill -9 of the program, round $round"
+done
+for round in 1 2; do
+    write_some 50
+    postmaster=$(head -1 "$data/pg/postmaster.pid")
+    kill -KILL "$postmaster"
+    kill -KILL $writer_pid 2>/dev/null || true
+    account
+    wait $local_pid 2>/dev/null || true
+    start_local
+    check "kill -9 of PostgreSQL, round $round"
+done
+kill -TERM $local_pid
+wait $local_pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"

@@ -1,0 +1,439 @@
+/*
+ * The protocol `blocks` in a small world with everything that goes wrong: requests and answers that
+ * are delayed, lost, doubled and overtaken; owners that crash, pause and come back; clocks that
+ * differ by any amount; a registry that is away for a while. A judge who sees everything counts
+ * connections, connects and beats in real time. The letters are those of docs/budget.md.
+ *
+ * PROP_SCALE=100 runs 100,000 schedules.
+ */
+#include <stdio.h>
+
+#include "core/blocks.h"
+#include "support/prop.h"
+#include "support/test.h"
+
+enum { OWNERS_MAX = 5, NET_MAX = 64 };
+
+/* One rule taken away each: the judge must notice. */
+enum breakage {
+    WHOLE,
+    NO_VERSION, /* slots are taken without having seen the latest version */
+    NO_SPENT,   /* used permits are forgotten at once instead of at the next claim */
+    NO_GAP,     /* an outage counts as standing still */
+    BREAKAGES
+};
+static enum breakage breakage;
+
+struct owner {
+    bool alive;
+    struct dsql_blocks blocks;
+    int64_t skew_ns; /* of its clock */
+    int64_t conns;
+    int64_t paused_until_ns, beat_ns; /* real: its last write was applied */
+    bool awaits;
+    uint64_t awaited;   /* the request it waits for, */
+    int64_t timeout_ns; /* until then */
+    unsigned lives;
+};
+
+struct letter {
+    bool used, is_reply, applied;
+    uint64_t request;
+    size_t to; /* owner */
+    unsigned life;
+    int64_t at_ns;
+    struct dsql_registry_op op;
+    struct dsql_registry view;
+};
+
+struct world {
+    struct prop *p;
+    struct dsql_rng rng;
+    int64_t now_ns, ttl_ns, limit, headroom, rate, burst;
+    size_t owner_count;
+    struct owner owners[OWNERS_MAX];
+    struct letter net[NET_MAX];
+    struct dsql_registry item;
+    bool up, faults;
+    int64_t down_since_ns, down_total_ns;
+    int64_t level; /* of the real bucket, in thousandths of a connect; filled at level_ns */
+    int64_t level_ns;
+    uint64_t requests;
+    bool ok;
+};
+
+static bool chance(struct world *w, uint64_t per_mille)
+{
+    return dsql_rng_below(&w->rng, 1000) < per_mille;
+}
+
+static struct dsql_mono clock_of(const struct world *w, const struct owner *o)
+{
+    return (struct dsql_mono){w->now_ns + o->skew_ns};
+}
+
+static void born(struct world *w, struct owner *o)
+{
+    struct dsql_blocks_config config = {.limit = w->limit,
+                                        .headroom = w->headroom,
+                                        .rate = w->rate,
+                                        .burst = w->burst,
+                                        .ttl_ns = w->ttl_ns,
+                                        .name = "test"};
+    unsigned lives = o->lives + 1;
+    *o = (struct owner){.alive = true, .lives = lives, .beat_ns = w->now_ns - w->down_total_ns};
+    o->skew_ns = dsql_rng_between(&w->rng, 0, 100 * DSQL_H);
+    (void)snprintf(config.id, sizeof(config.id), "%016llx",
+                   (unsigned long long)dsql_rng_next(&w->rng));
+    dsql_blocks_init(&o->blocks, &config, dsql_rng_split(&w->rng), clock_of(w, o));
+    if (breakage == NO_GAP)
+        o->blocks.gap_ns = INT64_MAX / 2;
+    dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
+}
+
+static void dies(struct world *w, struct owner *o)
+{
+    (void)w;
+    dsql_blocks_fini(&o->blocks);
+    o->alive = false;
+    o->conns = 0;
+}
+
+/* How long nobody could write. Shorter than two beats is not an outage but a partition of whomever
+ * it hits: nobody could tell the difference. */
+static int64_t outage_ns(const struct world *w)
+{
+    int64_t ns = w->up ? 0 : w->now_ns - w->down_since_ns;
+    return ns > 2 * dsql_blocks_beat_ns(w->ttl_ns) ? ns : 0;
+}
+
+/* How long its block has stood still, without outages. */
+static int64_t silence_ns(const struct world *w, const struct owner *o)
+{
+    return w->now_ns - w->down_total_ns - outage_ns(w) - o->beat_ns;
+}
+
+static void beaten(struct world *w, struct owner *o)
+{
+    o->beat_ns = w->now_ns - w->down_total_ns;
+}
+
+static void post(struct world *w, const struct letter *letter, const struct dsql_registry *view,
+                 int64_t delay_ns)
+{
+    for (size_t i = 0; i < NET_MAX; i++) {
+        if (w->net[i].used)
+            continue;
+        struct dsql_registry room = w->net[i].view;
+        w->net[i] = *letter;
+        w->net[i].view = room;
+        w->net[i].used = true;
+        w->net[i].at_ns = w->now_ns + delay_ns;
+        if (letter->is_reply)
+            assert_int_equal(dsql_registry_copy(&w->net[i].view, view), DSQL_OK);
+        return;
+    }
+} /* a full network loses what comes */
+
+static int64_t delay(struct world *w)
+{
+    int64_t most_ns = w->faults && chance(w, 30) ? w->ttl_ns / 2 : w->ttl_ns / 200;
+    return dsql_rng_between(&w->rng, 0, most_ns);
+}
+
+static struct owner *owner_of(struct world *w, const char *id)
+{
+    for (size_t i = 0; i < w->owner_count; i++) {
+        if (w->owners[i].alive && strcmp(w->owners[i].blocks.config.id, id) == 0)
+            return &w->owners[i];
+    }
+    return NULL;
+}
+
+/* (d): whose block is taken away is dead, or was silent for longer than the TTL. */
+static void judge_removals(struct world *w, const struct dsql_registry_op *op)
+{
+    for (size_t i = 0; i < op->remove_count; i++) {
+        const struct owner *o = owner_of(w, op->remove[i].id);
+        if (o &&
+            !prop_that(w->p, silence_ns(w, o) > w->ttl_ns,
+                       "(d) a block was taken after %lld of %lld ms of silence",
+                       (long long)(silence_ns(w, o) / DSQL_MS), (long long)(w->ttl_ns / DSQL_MS)))
+            w->ok = false;
+    }
+}
+
+static void arrives_at_registry(struct world *w, struct letter *letter)
+{
+    bool applied;
+    struct dsql_registry_op op = letter->op;
+    if (!w->up)
+        return;
+    if (breakage == NO_VERSION)
+        op.grow = false;
+    if (breakage == NO_SPENT) {
+        if (op.spent_add > 0)
+            op.spent_add = 0;
+    }
+    assert_int_equal(dsql_registry_apply(&w->item, &op, &applied), DSQL_OK);
+    if (applied) {
+        judge_removals(w, &op);
+        struct owner *o = owner_of(w, op.block.id);
+        if (o && op.kind != DSQL_REGISTRY_OPEN)
+            beaten(w, o);
+    }
+    struct letter reply = {.is_reply = true,
+                           .applied = applied,
+                           .request = letter->request,
+                           .to = letter->to,
+                           .life = letter->life};
+    if (!(w->faults && chance(w, 30)))
+        post(w, &reply, &w->item, delay(w));
+}
+
+static void arrives_at_owner(struct world *w, struct letter *letter)
+{
+    struct owner *o = &w->owners[letter->to];
+    if (!o->alive || o->lives != letter->life || !o->awaits || o->awaited != letter->request)
+        return;
+    if (o->paused_until_ns > w->now_ns) {
+        struct dsql_registry view = letter->view;
+        letter->view = (struct dsql_registry){0};
+        post(w, letter, &view, o->paused_until_ns - w->now_ns);
+        dsql_registry_fini(&view); /* the socket's buffer keeps it */
+        return;
+    }
+    o->awaits = false;
+    assert_int_equal(dsql_blocks_answer(&o->blocks, clock_of(w, o),
+                                        letter->applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED,
+                                        &letter->view),
+                     DSQL_OK);
+}
+
+static void deliver(struct world *w)
+{
+    for (size_t i = 0; i < NET_MAX; i++) {
+        struct letter *letter = &w->net[i];
+        if (!letter->used || letter->at_ns > w->now_ns)
+            continue;
+        letter->used = false;
+        if (letter->is_reply)
+            arrives_at_owner(w, letter);
+        else
+            arrives_at_registry(w, letter);
+    }
+}
+
+/* (e): a bucket that sees every connect when it happens. */
+static void connects(struct world *w, struct owner *o)
+{
+    int64_t full = w->burst * DSQL_PERMIT;
+    int64_t flow = (w->now_ns - w->level_ns) / DSQL_US * w->rate / 1000;
+    w->level_ns = w->now_ns;
+    w->level = w->level + flow > full ? full : w->level + flow;
+    w->level -= DSQL_PERMIT;
+    o->conns++;
+    dsql_blocks_used(&o->blocks, o->conns);
+    if (!prop_that(w->p, w->level >= -(int64_t)1,
+                   "(e) the bucket is overdrawn by %lld/1000 connects", (long long)-w->level))
+        w->ok = false;
+}
+
+static int64_t slots_of(const struct world *w, const struct owner *o)
+{
+    return dsql_blocks_slots(&o->blocks, clock_of(w, o));
+}
+
+/* A pool: closes its surplus at once, opens what it may. */
+static void pool_acts(struct world *w, struct owner *o)
+{
+    int64_t slots = slots_of(w, o);
+    slots = slots < o->blocks.want ? slots : o->blocks.want;
+    if (o->conns > slots)
+        o->conns = slots;
+    if (w->faults && chance(w, 50) && o->conns > 0)
+        o->conns -= dsql_rng_between(&w->rng, 1, o->conns);
+    dsql_blocks_used(&o->blocks, o->conns);
+    if (w->faults && chance(w, 20))
+        dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
+    if (w->faults && chance(w, 3))
+        dsql_blocks_throttled(&o->blocks, clock_of(w, o));
+    for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.want; k++) {
+        if (!dsql_blocks_permit(&o->blocks, clock_of(w, o)))
+            break;
+        connects(w, o);
+    }
+}
+
+static void owner_acts(struct world *w, size_t index)
+{
+    struct owner *o = &w->owners[index];
+    struct letter letter = {.to = index, .life = o->lives};
+    if (!o->alive || o->paused_until_ns > w->now_ns)
+        return;
+    if (o->awaits && o->timeout_ns <= w->now_ns) {
+        o->awaits = false;
+        assert_int_equal(dsql_blocks_answer(&o->blocks, clock_of(w, o), DSQL_BLOCKS_LOST, NULL),
+                         DSQL_OK);
+    }
+    pool_acts(w, o);
+    if (o->awaits || !dsql_blocks_next(&o->blocks, clock_of(w, o), &letter.op))
+        return;
+    letter.request = ++w->requests;
+    o->awaits = true;
+    o->awaited = letter.request;
+    o->timeout_ns = w->now_ns + o->blocks.beat_ns / 2;
+    if (!(w->faults && chance(w, 30)))
+        post(w, &letter, NULL, delay(w));
+    if (w->faults && chance(w, 20))
+        post(w, &letter, NULL, delay(w)); /* twice */
+}
+
+static void strike(struct world *w)
+{
+    struct owner *o = &w->owners[dsql_rng_below(&w->rng, w->owner_count)];
+    if (!o->alive && chance(w, 20))
+        born(w, o);
+    else if (o->alive && chance(w, 4))
+        dies(w, o);
+    else if (o->alive && chance(w, 6))
+        o->paused_until_ns = w->now_ns + dsql_rng_between(&w->rng, 0, w->ttl_ns * 2);
+    if (w->up && chance(w, 3)) {
+        w->up = false;
+        w->down_since_ns = w->now_ns;
+    } else if (!w->up && chance(w, 10)) {
+        w->down_total_ns += outage_ns(w);
+        w->up = true;
+    }
+}
+
+/* (a) in the table, and in the world: of owners that were not silent for a TTL, and have looked
+ * since. */
+static void judge(struct world *w)
+{
+    int64_t sum = 0;
+    if (!prop_that(w->p, dsql_registry_slots(&w->item) <= w->limit - w->headroom,
+                   "(a) the table gives %lld of %lld", (long long)dsql_registry_slots(&w->item),
+                   (long long)(w->limit - w->headroom)))
+        w->ok = false;
+    for (size_t i = 0; i < w->owner_count; i++) {
+        const struct owner *o = &w->owners[i];
+        bool silent =
+            silence_ns(w, o) > w->ttl_ns || !dsql_registry_find(&w->item, o->blocks.config.id);
+        sum += o->alive && !silent ? o->conns : 0;
+    }
+    if (!prop_that(w->p, sum <= w->limit - w->headroom, "(a) %lld connections of %lld",
+                   (long long)sum, (long long)(w->limit - w->headroom)))
+        w->ok = false;
+}
+
+static void run_for(struct world *w, int64_t ns)
+{
+    int64_t end_ns = w->now_ns + ns;
+    while (w->ok && w->now_ns < end_ns) {
+        w->now_ns += dsql_rng_between(&w->rng, DSQL_MS, w->ttl_ns / 50);
+        if (w->faults)
+            strike(w);
+        deliver(w);
+        for (size_t i = 0; i < w->owner_count; i++) {
+            size_t index = (i + (size_t)w->now_ns) % w->owner_count;
+            owner_acts(w, index);
+        }
+        judge(w);
+    }
+}
+
+/* Everybody has as many connections as its share allows. */
+static bool is_full(const struct world *w)
+{
+    for (size_t i = 0; i < w->owner_count; i++) {
+        const struct owner *o = &w->owners[i];
+        const struct dsql_block *block =
+            o->alive ? dsql_registry_find(&w->item, o->blocks.config.id) : NULL;
+        if (o->alive &&
+            (!block || o->conns != (block->slots < o->blocks.want ? block->slots : o->blocks.want)))
+            return false;
+    }
+    return true;
+}
+
+/* (b): faults have stopped; the dead are gone, and everybody has its share and can use it. */
+static void judge_end(struct world *w)
+{
+    size_t living = 0;
+    w->faults = false;
+    w->down_total_ns += outage_ns(w);
+    w->up = true;
+    for (size_t i = 0; i < w->owner_count; i++) {
+        w->owners[i].paused_until_ns = 0;
+        living += w->owners[i].alive;
+    }
+    if (living == 0)
+        born(w, &w->owners[0]);
+    run_for(w, 2 * w->ttl_ns);
+    for (size_t i = 0; w->ok && i < w->item.count; i++)
+        w->ok = prop_that(w->p, owner_of(w, w->item.blocks[i].id) != NULL,
+                          "(b) a dead owner still has a block");
+    run_for(w, 2 * w->ttl_ns);
+    for (size_t i = 0; w->ok && i < w->item.count; i++) {
+        int64_t share = dsql_registry_share(&w->item, i, w->limit - w->headroom);
+        w->ok = prop_that(w->p, w->item.blocks[i].slots == share, "(b) %lld slots instead of %lld",
+                          (long long)w->item.blocks[i].slots, (long long)share);
+    }
+    for (int i = 0; w->ok && !is_full(w) && i < 100; i++)
+        run_for(w, w->ttl_ns);
+    w->ok = w->ok && prop_that(w->p, is_full(w), "somebody never gets its connections");
+}
+
+static bool survives(struct prop *p)
+{
+    struct world w = {.p = p, .ok = true, .up = true, .faults = true};
+    w.ttl_ns = (1 + (int64_t)prop_below(p, 4)) * 3 * DSQL_S;
+    w.limit = 2 + (int64_t)prop_below(p, 20);
+    w.headroom = (int64_t)prop_below(p, 2);
+    w.rate = 1 + (int64_t)prop_below(p, 20);
+    w.burst = 1 + (int64_t)prop_below(p, 20);
+    w.owner_count = 2 + (size_t)prop_below(p, OWNERS_MAX - 1);
+    int64_t faulty_ns = (int64_t)prop_below(p, 10) * w.ttl_ns;
+    w.rng = dsql_rng_seeded(prop_any_u64(p));
+    w.level = w.burst * DSQL_PERMIT;
+    for (size_t i = 0; i < w.owner_count; i++)
+        born(&w, &w.owners[i]);
+    run_for(&w, faulty_ns);
+    if (w.ok)
+        judge_end(&w);
+    for (size_t i = 0; i < w.owner_count; i++) {
+        if (w.owners[i].alive)
+            dies(&w, &w.owners[i]);
+    }
+    for (size_t i = 0; i < NET_MAX; i++)
+        dsql_registry_fini(&w.net[i].view);
+    dsql_registry_fini(&w.item);
+    return w.ok;
+}
+
+TEST(schedules)
+{
+    breakage = WHOLE;
+    prop_run("the fleet's budget holds", survives, 1000);
+}
+
+TEST(breakages_are_noticed)
+{
+    for (breakage = NO_VERSION; breakage < BREAKAGES; breakage++) {
+        char why[512] = "";
+        if (prop_holds("a broken protocol", survives, 500, why, sizeof(why)))
+            fail_msg("breakage %d goes unnoticed", (int)breakage);
+        print_message("without rule %d: %s\n", (int)breakage, why);
+    }
+    breakage = WHOLE;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(breakages_are_noticed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
