@@ -39,6 +39,7 @@ write_some() {
 # The writer is gone: its lines are promises.
 account() {
     wait $writer_pid 2>/dev/null || true
+    writer_pid=''
     cat "$scratch/round" >>"$acked"
     next=$((next + 1000000))
 }
@@ -86,3 +87,4 @@ for round in 1 2; do
 done
 kill -TERM $local_pid
 wait $local_pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"
+local_pid=''
