@@ -26,6 +26,7 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minu
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
+	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)

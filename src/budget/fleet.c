@@ -359,7 +359,8 @@ static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_option
         rc = dsql_credentials_new(&options, &f->own_credentials, err);
     }
     if (!rc)
-        rc = dsql_fleet_blocks(o, endpoint, &f->protocol, err);
+        rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks
+                                            : dsql_fleet_leases)(o, endpoint, &f->protocol, err);
     if (rc)
         return rc;
     const struct dsql_ddb_options ddb = {

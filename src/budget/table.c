@@ -164,7 +164,7 @@ static void count_leases(const json_t *items, struct dsql_wall now,
         if (!dsql_lease_read(json_array_get(items, i), &lease))
             continue;
         survey->leases++;
-        survey->renewed += lease.renewed;
+        survey->renewed += lease.lease.renewed;
         survey->expired += lease.ttl_epoch < now.ns / DSQL_S;
     }
 }

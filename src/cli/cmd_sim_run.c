@@ -115,15 +115,9 @@ static enum dsql_rc run_scenario(const struct dsql_args *args, const char *name,
                                  int64_t seeds, bool *all_passed, struct dsql_err *err)
 {
     struct dsql_sim_scenario scenario;
-    char misfit[512];
-    struct dsql_strbuf sb;
     enum dsql_rc rc = load(name, &scenario, err);
     if (rc)
         return rc;
-    dsql_strbuf_init(&sb, misfit, sizeof misfit);
-    dsql_sim_misfit(&scenario, &sb);
-    if (sb.len > 0)
-        fprintf(stderr, "%s: %s\n", scenario.name, misfit);
     for (int64_t i = 0; i < seeds && !rc; i++) {
         bool passed = false;
         rc = run_one(args, &scenario, (uint64_t)((seed >= 0 ? seed : scenario.seed) + i), &passed,

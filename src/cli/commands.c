@@ -17,6 +17,7 @@ const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_sim_run,
     &dsql_cmd_sim_list,
     &dsql_cmd_sim_plan,
+    &dsql_cmd_sim_fuzz,
     &dsql_cmd_budget_setup,
     &dsql_cmd_budget_status,
     &dsql_cmd_budget_release,

@@ -21,6 +21,7 @@ extern const struct dsql_command dsql_cmd_schema_apply;
 extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
 extern const struct dsql_command dsql_cmd_schema_version;
+extern const struct dsql_command dsql_cmd_sim_fuzz;
 extern const struct dsql_command dsql_cmd_sim_list;
 extern const struct dsql_command dsql_cmd_sim_plan;
 extern const struct dsql_command dsql_cmd_sim_run;

@@ -319,7 +319,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
         pool->handles++;
     } else {
         rc = make(options, &target, &pool, err);
-        if (!rc) {
+        if (!rc && pool) {
             pool->next = pools;
             pools = pool;
         }

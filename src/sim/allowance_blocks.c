@@ -83,6 +83,10 @@ static void letter_arrives(struct dsql_sim_kernel *kernel, void *arg)
     if (letter->fortune == DSQL_SIM_ANSWERED || letter->fortune == DSQL_SIM_UNHEARD) {
         if (dsql_registry_apply(registry, &letter->op, &applied) != DSQL_OK)
             kernel->no_memory = true;
+        for (size_t i = 0; applied && i < letter->op.remove_count; i++)
+            dsql_sim_check_taken(letter->world, letter->op.remove[i].id);
+        if (applied && letter->owner)
+            dsql_sim_check_beat(letter->owner->process);
     }
     if (letter->fortune == DSQL_SIM_ANSWERED) {
         letter->outcome = applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED;
@@ -125,8 +129,8 @@ static void pump(struct owner *owner)
     struct dsql_registry_op op;
     if (owner->letter)
         return;
-    op.block.seen_ms = 0;
     if (dsql_blocks_next(&owner->blocks, now, &op)) {
+        op.block.seen_ms = dsql_sim_process_wall(process).ns / DSQL_MS;
         send(owner, &op);
         return;
     }
@@ -216,6 +220,16 @@ static const struct dsql_sim_allowance_ops blocks_ops = {
     .drain = drain,
     .destroy = destroy,
 };
+
+struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id)
+{
+    uint64_t number = strtoull(id, NULL, 16);
+    size_t index = (size_t)(number >> 32);
+    if (index >= world->process_count)
+        return NULL;
+    struct dsql_sim_process *process = &world->processes[index];
+    return process->life != DSQL_SIM_OFF && process->lives == (uint32_t)number ? process : NULL;
+}
 
 struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process)
 {

@@ -290,6 +290,15 @@ static void put_head(const struct dsql_sim_world *world, FILE *out)
     fprintf(out, "</p><p class=\"soft\">%zu processes for ", world->process_count);
     put_duration(out, scenario->duration_ns);
     fprintf(out, ", seed %llu, libdsql %s</p>\n", (unsigned long long)world->seed, dsql_version());
+    char misfit[512];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, misfit, sizeof misfit);
+    dsql_sim_misfit(scenario, &sb);
+    if (sb.len > 0) {
+        fputs("<p class=\"bad\">", out);
+        put_text(out, misfit);
+        fputs("</p>\n", out);
+    }
     if (checks->failure_count == 0)
         fputs("<p class=\"good\"><b>All assertions held.</b></p>\n", out);
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {

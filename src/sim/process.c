@@ -338,7 +338,8 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
     dsql_refill_init(&process->refill, NULL, now);
     process->handshake_ns = 0;
     process->in_use = 0;
-    process->started = process->last_full = world->kernel.now;
+    process->started = process->last_full = process->beat_at = process->silent_until =
+        world->kernel.now;
     process->converged = (struct dsql_mono){-1};
     process->connect_from =
         dsql_mono_add(now, dsql_rng_between(&process->rng, 0, pool->staggered_startup_ns));

@@ -177,7 +177,7 @@ static const struct dsql_shape_field scenario_fields[] = {
     FIELD_BOOL("assertZeroEmptyEvents", T, asserts.zero_empty_events,
                "no checkout ends without a connection, once its process has converged"),
     FIELD_BOOL("assertCapNeverExceeded", T, asserts.cap_never_exceeded,
-               "the fleet never holds more connections than the budget allows"),
+               "the fleet never holds more than the budget allows, but for what those held who were silent longer than the ttl"),
     FIELD_BOOL("assertGuardNeverViolated", T, asserts.guard_never_violated,
                "no connection is handed out inside its guard window or after its end"),
     FIELD_TIME("assertNoWaiterStarved", T, asserts.no_waiter_starved_ns, 0, MAX_TIME,
@@ -268,6 +268,11 @@ static enum dsql_rc check(const struct dsql_sim_scenario *scenario, const char *
                             "%s: pool: guardWindow must be shorter than baseLifetime - "
                             "lifetimeJitter/2: such connections would never be handed out",
                             file);
+    }
+    if (scenario->budget.kind == DSQL_SIM_LEASES) {
+        return dsql_err_set(
+            err, DSQL_INVALID,
+            "%s: budget: kind: leases cannot be simulated: expected blocks or local", file);
     }
     if (scenario->budget.headroom >= scenario->budget.connections) {
         return dsql_err_set(err, DSQL_INVALID,

@@ -183,7 +183,7 @@ field_named(const struct reader *reader, const struct dsql_shape *shape, const y
     if (nearest && dsql_span_is_near(name, nearest_distance))
         dsql_err_hint(reader->err, "did you mean '%s'?", nearest);
     else
-        dsql_err_hint(reader->err, "'dsql help scenarios' lists the fields");
+        dsql_err_hint(reader->err, "'dsql sim list --fields' lists them all");
     return NULL;
 }
 
@@ -284,6 +284,122 @@ void dsql_shape_free(const struct dsql_shape *shape, void *value)
             dsql_shape_free(field->shape, (char *)list->items + k * field->shape->size);
         free(list->items);
         *list = (struct dsql_shape_list){0};
+    }
+}
+
+/* ---- back to text ---- */
+
+/* A plain field's bytes. */
+static size_t field_size(const struct dsql_shape_field *field)
+{
+    switch (field->type) {
+    case DSQL_SHAPE_BOOL:
+        return sizeof(bool);
+    case DSQL_SHAPE_INT:
+    case DSQL_SHAPE_DURATION:
+        return sizeof(int64_t);
+    case DSQL_SHAPE_FRACTION:
+        return sizeof(double);
+    case DSQL_SHAPE_CHOICE:
+        return sizeof(int);
+    case DSQL_SHAPE_TEXT:
+    case DSQL_SHAPE_MAP:
+    case DSQL_SHAPE_LIST:
+        break;
+    }
+    return 0;
+}
+
+static bool is_default(const struct dsql_shape_field *field, const char *at, const char *usual)
+{
+    if (field->type == DSQL_SHAPE_TEXT)
+        return strcmp(at, usual) == 0;
+    if (field->type == DSQL_SHAPE_LIST)
+        return ((const struct dsql_shape_list *)at)->count == 0;
+    if (field->type != DSQL_SHAPE_MAP)
+        return memcmp(at, usual, field_size(field)) == 0;
+    for (size_t i = 0; i < field->shape->field_count; i++) {
+        const struct dsql_shape_field *inner = &field->shape->fields[i];
+        if (!is_default(inner, at + inner->offset, usual + inner->offset))
+            return false;
+    }
+    return true;
+}
+
+static void print_value(const struct dsql_shape_field *field, const char *at, FILE *out)
+{
+    char text[2 * DSQL_SHAPE_TEXT_MAX];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, text, sizeof text);
+    switch (field->type) {
+    case DSQL_SHAPE_BOOL:
+        dsql_strbuf_add_str(&sb, *(const bool *)at ? "true" : "false");
+        break;
+    case DSQL_SHAPE_INT:
+        dsql_strbuf_add_i64(&sb, *(const int64_t *)at);
+        break;
+    case DSQL_SHAPE_DURATION:
+        dsql_duration_format(&sb, *(const int64_t *)at);
+        break;
+    case DSQL_SHAPE_FRACTION:
+        dsql_strbuf_addf(&sb, "%.17g", *(const double *)at);
+        break;
+    case DSQL_SHAPE_CHOICE:
+        dsql_strbuf_add_str(&sb, field->words[*(const int *)at]);
+        break;
+    case DSQL_SHAPE_TEXT:
+        dsql_strbuf_add_json(&sb, dsql_span_of(at));
+        break;
+    case DSQL_SHAPE_MAP:
+    case DSQL_SHAPE_LIST:
+        break;
+    }
+    fputs(text, out);
+}
+
+/* {a: 1, b: {c: 2}} */
+static void print_flow(const struct dsql_shape *shape, const char *value, const char *usual,
+                       FILE *out)
+{
+    const char *before = "{";
+    for (size_t i = 0; i < shape->field_count; i++) {
+        const struct dsql_shape_field *field = &shape->fields[i];
+        const char *at = value + field->offset, *usually = usual + field->offset;
+        if (is_default(field, at, usually))
+            continue;
+        fprintf(out, "%s%s: ", before, field->name);
+        before = ", ";
+        if (field->type == DSQL_SHAPE_MAP)
+            print_flow(field->shape, at, usually, out);
+        else
+            print_value(field, at, out);
+    }
+    fputs(*before == '{' ? "{}" : "}", out);
+}
+
+void dsql_shape_print(const struct dsql_shape *shape, const void *value, FILE *out)
+{
+    const char *usual = shape->defaults;
+    for (size_t i = 0; i < shape->field_count; i++) {
+        const struct dsql_shape_field *field = &shape->fields[i];
+        const char *at = (const char *)value + field->offset;
+        if (is_default(field, at, usual + field->offset))
+            continue;
+        fprintf(out, "%s: ", field->name);
+        if (field->type == DSQL_SHAPE_MAP) {
+            print_flow(field->shape, at, usual + field->offset, out);
+        } else if (field->type == DSQL_SHAPE_LIST) {
+            const struct dsql_shape_list *list = (const struct dsql_shape_list *)at;
+            const struct dsql_shape *inner = field->shape;
+            for (size_t k = 0; k < list->count; k++) {
+                fputs("\n  - ", out);
+                print_flow(inner, (const char *)list->items + k * inner->size, inner->defaults,
+                           out);
+            }
+        } else {
+            print_value(field, at, out);
+        }
+        fputc('\n', out);
     }
 }
 

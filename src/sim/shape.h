@@ -61,6 +61,9 @@ DSQL_MUST_USE enum dsql_rc dsql_shape_read(const struct dsql_shape *shape, struc
 /* Frees the lists in *value. */
 void dsql_shape_free(const struct dsql_shape *shape, void *value);
 
+/* Prints a value as a document that reads back to it; what is as by default stays out. */
+void dsql_shape_print(const struct dsql_shape *shape, const void *value, FILE *out);
+
 /* Prints the fields, their types, defaults and meaning as a reference. */
 void dsql_shape_describe(const struct dsql_shape *shape, FILE *out);
 

@@ -103,6 +103,11 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
         fprintf(out, "  waits: %llu, the longest %s\n", (unsigned long long)counts.waits,
                 shown_ns(counts.longest_wait_ns, time));
     }
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, text, sizeof text);
+    dsql_sim_misfit(scenario, &sb);
+    if (sb.len > 0)
+        fprintf(out, "  %s\n", text);
     const struct dsql_sim_checks *checks = &world->checks;
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {
         const struct dsql_sim_failure *failure = &checks->failures[i];
@@ -191,7 +196,17 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
             dsql_strbuf_add_str(&sb, "}");
         }
     }
-    dsql_strbuf_add_str(&sb, "],\"failures\":[");
+    char misfit[512];
+    struct dsql_strbuf why;
+    dsql_strbuf_init(&why, misfit, sizeof misfit);
+    dsql_sim_misfit(scenario, &why);
+    if (why.len > 0) {
+        dsql_strbuf_add_str(&sb, "],\"misfit\":");
+        dsql_strbuf_add_json(&sb, dsql_span_of(misfit));
+        dsql_strbuf_add_str(&sb, ",\"failures\":[");
+    } else {
+        dsql_strbuf_add_str(&sb, "],\"failures\":[");
+    }
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {
         dsql_strbuf_addf(&sb, "%s{\"check\":\"%s\",\"seconds\":", i > 0 ? "," : "",
                          checks->failures[i].check);

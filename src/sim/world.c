@@ -134,7 +134,8 @@ static void occurrence_begin(struct dsql_sim_kernel *kernel, void *arg)
     struct dsql_sim_fault *fault = fault_of(world, happening);
     dsql_sim_record_mark(world, what_name(happening), happening->service);
     if (fault) {
-        fault->active++;
+        /* One that begins again before it ended goes on. */
+        fault->active += !dsql_sim_event_is_due(&occurrence->end);
         fault->fraction = happening->fraction;
     } else if (happening->what == DSQL_SIM_DROP) {
         dsql_sim_cluster_drop(world, happening->fraction);

@@ -130,6 +130,8 @@ struct dsql_sim_process {
     uint64_t tickets;
 
     struct dsql_mono started, converged, last_full; /* the world's; converged.ns -1: not yet */
+    struct dsql_mono beat_at;      /* when the table last took something from it; the world's */
+    struct dsql_mono silent_until; /* it was silent for longer than the TTL, or is recovering */
     struct dsql_sim_counts counts;
 };
 
@@ -184,6 +186,8 @@ struct dsql_sim_allowance {
 /* A process starts: its share of the budget. NULL: no memory. */
 struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process);
 struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process);
+/* The process that an owner's id belongs to, or NULL if that life of it is over. */
+struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id);
 
 /* DynamoDB: whether a request gets through, and how long one way takes. */
 enum dsql_sim_fortune {
@@ -224,6 +228,9 @@ struct dsql_sim_checks {
 
 void dsql_sim_check_connect(struct dsql_sim_world *world);
 void dsql_sim_check_held(struct dsql_sim_world *world);
+/* The table has taken a request of this owner; and one that takes a block away. */
+void dsql_sim_check_beat(struct dsql_sim_process *process);
+void dsql_sim_check_taken(struct dsql_sim_world *world, const char *owner_id);
 void dsql_sim_check_open(struct dsql_sim_process *process); /* the number of open ones changed */
 void dsql_sim_check_birth(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);
 void dsql_sim_check_checkout(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);
