@@ -5,6 +5,7 @@
 #ifndef DSQL_TEMPORAL_BRIDGE_H
 #define DSQL_TEMPORAL_BRIDGE_H
 
+#include "dsql/log.h"
 #include "dsql/metrics.h"
 #include "dsql/pool.h"
 #include "dsql/retry.h"
