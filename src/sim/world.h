@@ -291,6 +291,7 @@ struct dsql_sim_world {
     struct dsql_sim_process *processes;
     size_t process_count;
     struct dsql_sim_occurrence *occurrences;
+    struct dsql_mono quiet_from; /* when the last of those that began is over */
     struct dsql_sim_event sample;
     struct dsql_sim_checks checks;
     struct dsql_sim_record record;
