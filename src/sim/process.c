@@ -341,6 +341,7 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
     process->started = process->last_full = process->beat_at = process->silent_until =
         world->kernel.now;
     process->converged = (struct dsql_mono){-1};
+    process->full = false;
     process->connect_from =
         dsql_mono_add(now, dsql_rng_between(&process->rng, 0, pool->staggered_startup_ns));
     dsql_sim_workload_start(process);
