@@ -92,11 +92,7 @@ clean: ## remove what was built
 	@rm -rf $(BUILD)
 
 help: ## this list
-<<<<<<< HEAD
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-=======
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
->>>>>>> temporal
 
 bootstrap:
 	@scripts/bootstrap
