@@ -8,4 +8,4 @@ bench=$1/bench/pool_bench
 "$dsql" local exec --fault connect-latency=100ms -- "$bench" fill 1000 100 100
 [ -z "${POOL_BENCH_CROWD:-}" ] ||
     "$dsql" local exec --rate 100000 --burst 100000 -- bash -c "ulimit -n \$(ulimit -Hn); exec \"\$@\"" _ \
-        "$bench" fill "$POOL_BENCH_CROWD" 1000 1000
+        "$bench" fill "$POOL_BENCH_CROWD" 100 1000

@@ -22,8 +22,13 @@ static int64_t second_of(struct dsql_wall wall)
 
 static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
 {
-    /* About one survey a TTL in the whole fleet. */
+    /* About one survey a TTL in the whole fleet; more while somebody seems to stand still. */
     int64_t owners = (int64_t)most(1, (int64_t)l->owner_count);
+    for (size_t i = 0; i < l->owner_count; i++) {
+        if (dsql_mono_since(now, l->owners[i].since) > l->config.ttl_ns / 2 &&
+            strcmp(l->owners[i].id, l->config.owner) != 0)
+            owners = 1;
+    }
     l->survey = SURVEY_IDLE;
     l->survey_at = dsql_mono_add(now, l->config.ttl_ns / 2 +
                                           dsql_rng_between(&l->rng, 0, l->config.ttl_ns * owners));
@@ -87,7 +92,7 @@ int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
 {
     int64_t grace = dsql_mono_before(now, l->grace_until) ? l->grace : 0;
     int64_t n = least((int64_t)l->count, l->draining ? 0 : INT64_MAX) + grace;
-    if (l->busy && l->flight.kind == DSQL_LEASES_RELEASE)
+    if ((l->busy || l->repeat) && l->flight.kind == DSQL_LEASES_RELEASE)
         n -= l->flight.count; /* given back, whether or not it is confirmed */
     n = most(n, 0);
     return dsql_mono_before(now, l->fresh_until) ? n : least(n, l->used);
@@ -194,7 +199,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
     switch (kind) {
     case DSQL_LEASES_ACQUIRE:
         op->count = least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
-        op->beat = l->beat;
+        op->beat = ++l->beat; /* after a time without leases, too, the owner has moved */
         for (int64_t i = 0; i < op->count; i++)
             (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",
                            (unsigned long long)dsql_rng_next(&l->rng),
@@ -417,7 +422,7 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     bool steady = answer->exists && answer->active == l->active &&
                   answer->updated_ms == l->updated_ms && l->all_renewed;
     int64_t drift = steady ? l->active - l->counted : 0;
-    /* The same twice, with nobody coming or going in between: that is no race. */
+    /* The same twice, a TTL apart, with nobody coming or going meanwhile: that is no race. */
     l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0;
     l->drift = drift;
     if (!l->all_renewed)
@@ -425,7 +430,8 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     forget_absent_owners(l);
     plan_survey(l, now);
     if (drift != 0 && !l->may_recount)
-        l->survey_at = dsql_mono_add(now, l->config.ttl_ns / 10);
+        l->survey_at =
+            dsql_mono_add(now, l->config.ttl_ns); /* owners notice what they miss sooner */
     if (l->reap.count > 0 || l->may_recount)
         l->survey_at = now;
 }
@@ -513,6 +519,7 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
     assert(l->busy);
     enum dsql_rc rc = DSQL_OK;
     enum dsql_leases_outcome outcome = answer->outcome;
+    bool in_doubt = l->repeat;
     l->busy = l->repeat = false;
     if (outcome == DSQL_LEASES_OK)
         rc = done(l, now, wall, answer);
@@ -522,6 +529,7 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
         refused(l, now);
     if (outcome == DSQL_LEASES_CONFLICT) {
         l->counts.conflicts++;
+        l->repeat = in_doubt; /* this try was not applied; an earlier one may have been */
         l->conflicts += l->conflicts < 8;
         l->retry_at =
             dsql_mono_add(now, dsql_rng_between(&l->rng, DSQL_MS, (5 * DSQL_MS) << l->conflicts));

@@ -28,7 +28,8 @@ struct dsql_refill {
     bool renewed;  /* a new token was asked for since the last success */
     bool hopeless; /* the last round: waiting alone does not help */
     struct dsql_backoff network;
-    int64_t window, limit; /* attempts at once: as failures allow, and as it was last asked for */
+    int64_t window;    /* attempts at once, as failures allow */
+    int64_t successes; /* since the window grew */
 };
 
 /* `network`: the waits of that class; NULL for those above. */
@@ -52,8 +53,8 @@ int64_t dsql_refill_wait_ns(const struct dsql_refill *refill, struct dsql_mono n
 
 /* How many attempts may be under way, when `limit` is the number in good times. More of them may be
  * what makes them fail (a server, or this machine, that is too slow for so many handshakes at once
- * lets all of them time out), so a failed round of class network halves the number, and each
- * success raises it by one. */
-int64_t dsql_refill_limit(struct dsql_refill *refill, int64_t limit);
+ * lets all of them time out), so a failed round of class network sets the number to 128, the next
+ * ones halve it, and as many successes as a quarter of it raise it by one. */
+int64_t dsql_refill_limit(const struct dsql_refill *refill, int64_t limit);
 
 #endif

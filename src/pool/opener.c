@@ -417,20 +417,21 @@ static bool find_permit(struct dsql_pool *pool, struct dsql_mono now)
     return pool->permit_in_hand;
 }
 
-/* Takes the slot; false if none can be had after all. */
+/* Takes the slot; NULL if none can be had after all. */
 static struct dsql_conn *take_slot(struct dsql_pool *pool, struct dsql_mono now)
 {
     uint32_t slot;
     bool evicted = false;
     lock_state(pool);
-    bool begun = dsql_reservoir_wants(&pool->reservoir, pool->slots, now) &&
-                 dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted);
-    struct dsql_conn *conn = begun ? &pool->conns[slot] : NULL;
-    if (begun) {
-        pool->attempts++;
-        conn->began = now;
-        tell_used(pool);
+    if (!dsql_reservoir_wants(&pool->reservoir, pool->slots, now) ||
+        !dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted)) {
+        unlock_state(pool);
+        return NULL;
     }
+    struct dsql_conn *conn = &pool->conns[slot];
+    pool->attempts++;
+    conn->began = now;
+    tell_used(pool);
     if (evicted) {
         count_discard(pool, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
         forget_uses(pool, conn);

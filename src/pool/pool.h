@@ -36,6 +36,7 @@
 #include "budget/budget.h"
 #include "core/refill.h"
 #include "core/reservoir.h"
+#include "core/waiting.h"
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
 #include "pool/resolver.h"
@@ -67,10 +68,9 @@ struct dsql_conn {
 enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
 
 struct dsql_waiter {
-    struct dsql_waiter *next, *prev; /* (W) */
-    _Atomic uint32_t state;          /* a futex; changes once, under wait_lock */
-    struct dsql_conn *conn;          /* when served */
-    bool queued;                     /* (W) */
+    struct dsql_waiting_node node; /* (W) */
+    _Atomic uint32_t state;        /* a futex; changes once, under wait_lock */
+    struct dsql_conn *conn;        /* when served */
 };
 
 /* In `attention`: these flags above the number of waiters. Zero: nothing to look after. */
@@ -99,8 +99,8 @@ struct dsql_pool {
     _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
 
     _Alignas(DSQL_CACHE_LINE) pthread_mutex_t wait_lock;
-    struct dsql_waiter *first_waiter, *last_waiter; /* (W) */
-    _Atomic uint32_t inside;                        /* threads in the slow part of checkout */
+    struct dsql_waiting waiting; /* (W) */
+    _Atomic uint32_t inside;     /* threads in the slow part of checkout */
     _Atomic uint64_t waits, empties;
 
     pthread_mutex_t state_lock;

@@ -122,8 +122,11 @@ void dsql_sim_check_open(struct dsql_sim_process *process)
     const struct dsql_sim_asserts *asserts = &world->scenario->asserts;
     int64_t target = dsql_sim_process_target(process);
     int64_t open = process->reservoir.open;
-    if (open >= target) {
+    bool was_full = process->full;
+    process->full = open >= target;
+    if (process->full || was_full) /* it was until now */
         process->last_full = world->kernel.now;
+    if (process->full) {
         if (process->converged.ns < 0)
             process->converged = world->kernel.now;
         return;

@@ -22,6 +22,11 @@ static int64_t between_log(struct dsql_rng *rng, int64_t low, int64_t high)
     return dsql_rng_between(rng, from, 2 * from < high ? 2 * from : high);
 }
 
+static double hundredths(struct dsql_rng *rng, int64_t most)
+{
+    return (double)dsql_rng_between(rng, 1, most) / 100;
+}
+
 /* In steps that read well when the world is shown. */
 static int64_t time_between(struct dsql_rng *rng, int64_t low_ns, int64_t high_ns)
 {
@@ -78,9 +83,9 @@ static void draw_surroundings(struct dsql_rng *rng, struct dsql_sim_scenario *s,
     s->pool.connect_timeout_ns = time_between(rng, DSQL_S, 10 * DSQL_S);
     s->dynamodb.latency_ns = time_between(rng, DSQL_MS, 100 * DSQL_MS);
     s->dynamodb.tail_ns = time_between(rng, DSQL_MS, 300 * DSQL_MS);
-    s->dynamodb.conflict = chance(rng, 50) ? 0 : 0.1 * dsql_rng_unit(rng);
-    s->dynamodb.throttle = chance(rng, 50) ? 0 : 0.1 * dsql_rng_unit(rng);
-    s->dynamodb.loss = chance(rng, 50) ? 0 : 0.1 * dsql_rng_unit(rng);
+    s->dynamodb.conflict = chance(rng, 50) ? 0 : hundredths(rng, 10);
+    s->dynamodb.throttle = chance(rng, 50) ? 0 : hundredths(rng, 10);
+    s->dynamodb.loss = chance(rng, 50) ? 0 : hundredths(rng, 10);
     s->clocks.offset_ns = chance(rng, 50) ? 0 : time_between(rng, DSQL_S, 12 * DSQL_H);
     s->clocks.drift_ppm = chance(rng, 50) ? 0 : between_log(rng, 1, 1000);
 }
@@ -98,7 +103,7 @@ static int64_t draw_troubles(struct dsql_rng *rng, struct dsql_sim_scenario *s)
             .at_ns = time_between(rng, DSQL_S, 5 * DSQL_M),
             .for_ns = time_between(rng, 100 * DSQL_MS, 2 * DSQL_M),
             .times = chance(rng, 70) ? 1 : dsql_rng_between(rng, 2, 10),
-            .fraction = dsql_rng_unit(rng),
+            .fraction = hundredths(rng, 100),
         };
         if (trouble->times > 1)
             trouble->every_ns = time_between(rng, 100 * DSQL_MS, 20 * DSQL_S);
@@ -127,9 +132,15 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
     int64_t usable_ns =
         s->pool.base_lifetime_ns - s->pool.lifetime_jitter_ns / 2 - s->pool.guard_window_ns;
     bool shared = s->budget.kind == DSQL_SIM_BLOCKS;
-    int64_t rate = s->budget.rate < s->cluster.rate ? s->budget.rate : s->cluster.rate;
+    /* No more flows than the burst for each time the table is asked and answers. */
+    int64_t turn_ns = 4 * (s->dynamodb.latency_ns + s->dynamodb.tail_ns);
+    int64_t rate = s->budget.burst * DSQL_S / turn_ns + 1;
+    if (rate > s->budget.rate)
+        rate = s->budget.rate;
     /* All that is wanted can be held, and renewing it takes a quarter of the rate at most. */
-    bool fits = shared && wanted <= s->budget.connections - s->budget.headroom &&
+    bool fits = shared && s->budget.rate <= s->cluster.rate &&
+                s->budget.burst <= s->cluster.burst &&
+                wanted <= s->budget.connections - s->budget.headroom &&
                 wanted * 4 * DSQL_S <= rate * usable_ns;
     s->asserts = (struct dsql_sim_asserts){
         .max_connects_per_sec = shared ? s->budget.rate : 0,
@@ -139,7 +150,7 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
     };
     /* Slots of the dead come back after two TTLs; the longest back-off is five minutes; then it
      * fills. */
-    int64_t calm_ns = 6 * DSQL_M + 4 * s->budget.ttl_ns + wanted * 4 * DSQL_S / rate;
+    int64_t calm_ns = 6 * DSQL_M + 4 * s->budget.ttl_ns + (wanted * 4 / rate + 1) * DSQL_S;
     if (fits)
         s->asserts.recover_within_ns = calm_ns;
     s->duration_ns = over_ns + (fits ? calm_ns + DSQL_S : 3 * DSQL_M);

@@ -178,7 +178,7 @@ static void connect_begin(struct dsql_sim_process *process, uint32_t slot)
 /* ---- the opener's turn ---- */
 
 /* As many connects under way as the permits of a handshake's time, at least the setting. */
-static int64_t inflight_limit(const struct dsql_sim_process *process)
+static int64_t inflight_limit(struct dsql_sim_process *process)
 {
     const struct dsql_sim_scenario *scenario = process->world->scenario;
     int64_t needed = scenario->budget.rate * process->handshake_ns * 3 / 2 / DSQL_S + 1;
@@ -341,6 +341,7 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
     process->started = process->last_full = process->beat_at = process->silent_until =
         world->kernel.now;
     process->converged = (struct dsql_mono){-1};
+    process->full = false;
     process->connect_from =
         dsql_mono_add(now, dsql_rng_between(&process->rng, 0, pool->staggered_startup_ns));
     dsql_sim_workload_start(process);

@@ -183,7 +183,7 @@ static const struct dsql_shape_field scenario_fields[] = {
     FIELD_TIME("assertNoWaiterStarved", T, asserts.no_waiter_starved_ns, 0, MAX_TIME,
                "nobody is served who came later than one still waiting, and no wait is longer; 0: not asserted"),
     FIELD_TIME("assertRecoverWithin", T, asserts.recover_within_ns, 0, MAX_TIME,
-               "after the end of each event every process is back at its target so soon; 0: not asserted"),
+               "after an event every process is back at its target so soon, unless another one begins before; 0: not asserted"),
     FIELD_FRACTION("assertReadyNeverBelow", T, asserts.ready_never_below,
                    "once converged, a process never holds less than this part of its target open; 0: not asserted"),
 };

@@ -342,7 +342,7 @@ static void print_value(const struct dsql_shape_field *field, const char *at, FI
         dsql_duration_format(&sb, *(const int64_t *)at);
         break;
     case DSQL_SHAPE_FRACTION:
-        dsql_strbuf_addf(&sb, "%.17g", *(const double *)at);
+        dsql_strbuf_addf(&sb, "%g", *(const double *)at);
         break;
     case DSQL_SHAPE_CHOICE:
         dsql_strbuf_add_str(&sb, field->words[*(const int *)at]);

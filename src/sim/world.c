@@ -132,6 +132,9 @@ static void occurrence_begin(struct dsql_sim_kernel *kernel, void *arg)
     struct dsql_sim_world *world = occurrence->world;
     const struct dsql_sim_happening *happening = occurrence->happening;
     struct dsql_sim_fault *fault = fault_of(world, happening);
+    struct dsql_mono over = dsql_mono_add(kernel->now, happening->for_ns);
+    if (dsql_mono_before(world->quiet_from, over))
+        world->quiet_from = over;
     dsql_sim_record_mark(world, what_name(happening), happening->service);
     if (fault) {
         /* One that begins again before it ended goes on. */
@@ -164,6 +167,8 @@ static void occurrence_deadline(struct dsql_sim_kernel *kernel, void *arg)
     struct dsql_sim_occurrence *occurrence = arg;
     struct dsql_sim_world *world = occurrence->world;
     (void)kernel;
+    if (dsql_mono_before(occurrence->over, world->quiet_from))
+        return; /* the later one has a deadline of its own */
     for (size_t i = 0; i < world->process_count; i++) {
         const struct dsql_sim_process *process = &world->processes[i];
         int64_t target = dsql_sim_process_target(process);

@@ -87,14 +87,17 @@ TEST(window)
     (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
     assert_int_equal(dsql_refill_limit(&refill, 600), 1);
     dsql_refill_opened(&refill);
-    assert_int_equal(dsql_refill_limit(&refill, 600), 301);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 128);
+    for (int i = 1; i < 32; i++)
+        dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 129);
     for (int i = 0; i < 20; i++) {
         now = dsql_mono_add(now, DSQL_S);
         (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
     }
     dsql_refill_opened(&refill);
     assert_int_equal(dsql_refill_limit(&refill, 600), 2);
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 100000; i++)
         dsql_refill_opened(&refill);
     assert_int_equal(dsql_refill_limit(&refill, 600), 600);
 }

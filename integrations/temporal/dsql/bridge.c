@@ -11,6 +11,16 @@ static void override(char *field, size_t size, const char *value)
         (void)snprintf(field, size, "%s", value);
 }
 
+static void set_log_level(void)
+{
+    static const enum dsql_log_level levels[] = {DSQL_LOG_ERROR, DSQL_LOG_WARN, DSQL_LOG_INFO,
+                                                 DSQL_LOG_DEBUG};
+    const char *wanted = getenv("DSQL_LOG_LEVEL");
+    for (size_t i = 0; wanted && i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (strcmp(wanted, dsql_log_level_name(levels[i])) == 0)
+            dsql_log_set_level(levels[i]);
+}
+
 int bridge_open(const char *endpoint, const char *user, const char *database, int64_t max_open,
                 struct bridge_engine **engine, struct dsql_err *err)
 {
@@ -19,6 +29,7 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
     struct bridge_engine *made = calloc(1, sizeof(*made));
     if (!made)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    set_log_level();
     enum dsql_rc rc = dsql_pool_options_env(&pool, err);
     dsql_store_options_default(&store);
     if (!rc)

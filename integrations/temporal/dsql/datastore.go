@@ -42,23 +42,23 @@ func SQLConfig(options map[string]any) *config.SQL {
 	}
 }
 
-// Verify opens the cluster and compares its schema with what the server needs.
-func Verify(cfg *config.SQL) error {
+// Open opens the cluster and refuses it if its schema is older than what the server needs. The pool
+// stays until the function it gives is called, and until the last store is closed.
+func Open(cfg *config.SQL) (func(), error) {
 	opened, err := plugin{}.CreateDB(sqlplugin.DbKindMain, cfg, nil, nil, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d := opened.(*db)
-	defer func() { _ = d.Close() }()
-	return d.VerifyVersion()
+	if err := d.VerifyVersion(); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return func() { _ = d.Close() }, nil
 }
 
 func (abstractFactory) NewFactory(cfg config.CustomDatastoreConfig, r resolver.ServiceResolver, cluster string, logger log.Logger, handler metrics.Handler, serializer serialization.Serializer) persistence.DataStoreFactory {
-	sqlConfig := SQLConfig(cfg.Options)
-	if err := Verify(sqlConfig); err != nil {
-		logger.Fatal("dsql: the server cannot use this cluster", tag.Error(err))
-	}
-	return NewFactory(sqlConfig, r, cluster, logger, handler, serializer)
+	return NewFactory(SQLConfig(cfg.Options), r, cluster, logger, handler, serializer)
 }
 
 // NewFactory gives the stores. The engine is the process's: see openEngine.
@@ -66,6 +66,9 @@ func NewFactory(cfg *config.SQL, r resolver.ServiceResolver, cluster string, log
 	opened, err := plugin{}.CreateDB(sqlplugin.DbKindMain, cfg, r, logger, handler)
 	if err != nil {
 		logger.Fatal("dsql: no connection to the cluster", tag.Error(err))
+	}
+	if err := opened.(*db).VerifyVersion(); err != nil {
+		logger.Fatal("dsql: the server cannot use this cluster", tag.Error(err))
 	}
 	return &factory{
 		Factory: persistencesql.NewFactory(*cfg, r, cluster, logger, handler, serializer),

@@ -144,14 +144,17 @@ func (q crud) LockCurrentExecutions(ctx context.Context, f sqlplugin.CurrentExec
 	return one(a, err, currentRow(f))
 }
 
-// Events. The sign of txn_id is the store's affair: no row is changed here.
+// Events. In the database txn_id is negated, which is the store's affair; but Temporal's plugins leave
+// the caller's row negated too, once for each call, and callers know it.
 
 func (q crud) InsertIntoHistoryNode(ctx context.Context, r *sqlplugin.HistoryNodeRow) (sql.Result, error) {
+	defer func() { r.TxnID = -r.TxnID }()
 	return q.exec(ctx, C.DSQL_OP_InsertIntoHistoryNode, r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID,
 		r.PrevTxnID, r.Data, r.DataEncoding)
 }
 
 func (q crud) DeleteFromHistoryNode(ctx context.Context, r *sqlplugin.HistoryNodeRow) (sql.Result, error) {
+	defer func() { r.TxnID = -r.TxnID }()
 	return q.exec(ctx, C.DSQL_OP_DeleteFromHistoryNode, r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID)
 }
 
@@ -189,7 +192,11 @@ func (q crud) DeleteFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTree
 }
 
 func (q crud) PaginateBranchesFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTreeBranchPage) ([]sqlplugin.HistoryTreeRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_PaginateBranchesFromHistoryTree, f.ShardID, f.TreeID, f.BranchID, f.Limit)
+	tree, branch := f.TreeID, f.BranchID
+	if tree == nil { // the first page
+		tree, branch = make(primitives.UUID, 16), make(primitives.UUID, 16)
+	}
+	a, err := q.query(ctx, C.DSQL_OP_PaginateBranchesFromHistoryTree, f.ShardID, tree, branch, f.Limit)
 	return list(a, err, func(a *answer) sqlplugin.HistoryTreeRow {
 		return sqlplugin.HistoryTreeRow{
 			ShardID: a.i32(), TreeID: primitives.UUID(a.bytes()), BranchID: primitives.UUID(a.bytes()),

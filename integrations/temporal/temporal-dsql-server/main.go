@@ -30,7 +30,6 @@ import (
 	"libdsql/integrations/temporal/dsql"
 )
 
-
 //go:embed embedded.yaml
 var embedded string
 
@@ -104,13 +103,13 @@ func load(o options) (*config.Config, error) {
 	return cfg, yaml.Unmarshal(text.Bytes(), cfg)
 }
 
-// verify refuses a cluster whose schema is older than what this server needs.
-func verify(cfg *config.Config) error {
+// open refuses a cluster whose schema is older than what this server needs.
+func open(cfg *config.Config) (func(), error) {
 	store := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore]
 	if store.CustomDataStoreConfig == nil {
-		return fmt.Errorf("the default store %q is no customDatastore", cfg.Persistence.DefaultStore)
+		return nil, fmt.Errorf("the default store %q is no customDatastore", cfg.Persistence.DefaultStore)
 	}
-	return dsql.Verify(dsql.SQLConfig(store.CustomDataStoreConfig.Options))
+	return dsql.Open(dsql.SQLConfig(store.CustomDataStoreConfig.Options))
 }
 
 // settings are what the limits of Aurora DSQL ask for; a dynamic configuration of the user's replaces
@@ -164,9 +163,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := verify(cfg); err != nil {
+	done, err := open(cfg)
+	if err != nil {
 		return err
 	}
+	defer done()
 	with := []temporal.ServerOption{
 		temporal.ForServices(strings.Split(o.services, ",")),
 		temporal.WithConfig(cfg),
