@@ -608,7 +608,7 @@ static void many_rows(void)
                 (struct dsql_InsertIntoTransferTasks){other, turn * ROWS + i, STR("t"), STR("e")};
         EXEC_N(InsertIntoTransferTasks, ROWS, rows, ROWS);
     }
-    EXEC(RangeDeleteFromTransferTasks, 2 * ROWS, other, 0, INT64_MAX);
+    EXEC(RangeDeleteFromTransferTasks, (int64_t)2 * ROWS, other, 0, INT64_MAX);
     free(rows);
 }
 
