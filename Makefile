@@ -25,6 +25,8 @@ test: bootstrap-test all ## build and run all tests
 soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
+	@SPIN_SECONDS=300 tests/spin/check.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget.sh
 
 bench: all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done
