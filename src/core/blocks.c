@@ -389,7 +389,7 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
     if (plan.claim) {
         int64_t up = b->config.rate * DSQL_PERMIT;
         int64_t passed_ms =
-            least(RECOVERY_S * 1000, dsql_mono_since(now, b->claim_since) / DSQL_MS);
+            least(INT64_C(1000) * RECOVERY_S, dsql_mono_since(now, b->claim_since) / DSQL_MS);
         op->claim = true;
         op->claim_old = b->view.claim;
         op->spent_add -= b->view.spent;

@@ -233,7 +233,7 @@ TEST(throttling_of_one_slows_all)
     dsql_blocks_throttled(&f->members[3].core, now(f));
     f->members[3].due_ns = 0;
     run_for(f, DSQL_S / 2);
-    assert_true(f->item.rate <= 60 * DSQL_PERMIT);
+    assert_true(f->item.rate <= INT64_C(60) * DSQL_PERMIT);
     before = conns(f);
     run_for(f, DSQL_S);
     int64_t slowed = conns(f) - before;
@@ -241,7 +241,7 @@ TEST(throttling_of_one_slows_all)
                   (long long)slowed);
     assert_true(slowed < full_speed * 3 / 4);
     run_for(f, 60 * DSQL_S);
-    assert_int_equal(f->item.rate, 100 * DSQL_PERMIT);
+    assert_int_equal(f->item.rate, INT64_C(100) * DSQL_PERMIT);
     fleet_free(f);
 }
 
