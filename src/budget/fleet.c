@@ -421,12 +421,12 @@ enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_
         f = f->next;
     if (!f) {
         rc = fleet_new(o, key, &f, err);
-        if (!rc) {
+        if (!rc && f) {
             f->next = fleets;
             fleets = f;
         }
     }
-    if (!rc) {
+    if (!rc && f) {
         f->handle_count++;
         h->fleet = f;
         pthread_mutex_lock(&f->wake_lock);

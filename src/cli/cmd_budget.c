@@ -129,7 +129,7 @@ static int setup(const struct dsql_args *args)
 
 static double age_s(int64_t seen_ms)
 {
-    return (double)(dsql_clock_wall(&dsql_clock_system).ns / DSQL_MS - seen_ms) / 1000;
+    return ((double)dsql_clock_wall(&dsql_clock_system).ns / 1e6 - (double)seen_ms) / 1000;
 }
 
 static void status_json(const struct place *place, const struct dsql_registry *r,

@@ -1,6 +1,6 @@
 # A fleet in a storm, judged by `dsql local`: run inside `dsql local exec` by budget.sh, with the budget's
 # settings in the environment.   budget_storm.bash SCRATCH MEMBERS SECONDS LONG_STOP DYNAMODB_PID
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # dsql is in the environment
 set -euo pipefail
 scratch=$1 members=$2 seconds=$3 long_stop=$4 dynamodb=$5
 limit=$((DSQL_DISTRIBUTED_CONN_LIMIT - DSQL_BUDGET_HEADROOM))

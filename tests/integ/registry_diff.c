@@ -55,13 +55,20 @@ static struct dsql_registry_op any_op(const struct dsql_registry *r)
     return op;
 }
 
+static bool same_block(const struct dsql_block *a, const struct dsql_block *b)
+{
+    return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && a->slots == b->slots &&
+           a->want == b->want && a->permits == b->permits && a->beat == b->beat &&
+           a->ttl_ms == b->ttl_ms && a->seen_ms == b->seen_ms;
+}
+
 static bool same(const struct dsql_registry *a, const struct dsql_registry *b)
 {
     bool ok = a->exists == b->exists && a->version == b->version && a->claim == b->claim &&
               a->level == b->level && a->spent == b->spent && a->rate == b->rate &&
               a->count == b->count;
     for (size_t i = 0; ok && i < a->count; i++)
-        ok = memcmp(&a->blocks[i], &b->blocks[i], sizeof(a->blocks[i])) == 0;
+        ok = same_block(&a->blocks[i], &b->blocks[i]);
     return ok;
 }
 

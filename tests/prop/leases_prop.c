@@ -187,6 +187,7 @@ static void run_for(struct world *w, int64_t ns)
 static bool survives(struct prop *p)
 {
     struct world *w = calloc(1, sizeof(*w));
+    assert_non_null(w);
     size_t foreign = (size_t)prop_below(p, 2);
     *w = (struct world){.p = p, .ok = true, .faults = true};
     w->limit = 3 + (int64_t)prop_below(p, 60);
