@@ -9,8 +9,8 @@ JOBS         := $(shell nproc)
 CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak bench lint asan tsan fuzz install clean help bootstrap bootstrap-test docs \
-        temporal temporal-run temporal-suites temporal-test temporal-soak
+.PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
+    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -26,6 +26,11 @@ test: bootstrap-test all ## build and run all tests
 soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
+	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
+
+test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
+	@scripts/test-cluster $(BUILD)
 
 bench: all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done

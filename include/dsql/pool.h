@@ -91,7 +91,9 @@ struct dsql_pool_options {
     int64_t cluster_rate;   /* connects a second of the whole fleet */
     int64_t cluster_burst;
     int64_t cluster_connections;
-    char service[64]; /* the owner's name in a fleet's budget */
+    int64_t cluster_headroom; /* of them, left unused by the fleet */
+    int64_t budget_ttl_ns;    /* how long a process may be silent before others get its share */
+    char service[64];         /* the owner's name in a fleet's budget */
 
     struct dsql_metrics *metrics;         /* NULL: not recorded; must outlive the pool */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect; must outlive it */
@@ -133,7 +135,8 @@ DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
 
 /*
  * Gives it back. One that is broken, inside a transaction, in pipeline mode, has results unread or
- * is too old is closed instead. NULL is fine.
+ * is too old is closed instead. What else was changed in it (PQsetnonblocking(), a notice
+ * processor, SET) stays for the next caller. NULL is fine.
  */
 DSQL_API void dsql_pool_return(struct dsql_conn *conn);
 

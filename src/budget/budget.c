@@ -1,5 +1,7 @@
 #include "budget/budget.h"
 
+#include "budget/fleet.h"
+
 enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
                               struct dsql_budget **budget, struct dsql_err *err)
 {
@@ -8,7 +10,7 @@ enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
         return dsql_budget_local(options, budget, err);
     case DSQL_BUDGET_LEASES:
     case DSQL_BUDGET_BLOCKS:
-        break;
+        return dsql_budget_fleet(options, budget, err);
     }
     return dsql_err_set(err, DSQL_INVALID, "no such budget: %d", (int)options->kind);
 }

@@ -6,9 +6,9 @@
  * order of an open is slot, permit, token, connect; a permit that was taken is used at once.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
- * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of its own
- * calls wake(arg), from any thread and holding no lock that the calls below take, whenever an
- * answer would be a better one than before: more slots, fewer slots, a permit sooner.
+ * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of
+ * its own calls wake(arg), from any thread and holding no lock that the calls below take, whenever
+ * an answer would be a better one than before: more slots, fewer slots, a permit sooner.
  *
  * A budget belongs to the process and the endpoint. Each pool has its own handle; handles of one
  * endpoint share what is behind it.
@@ -68,6 +68,8 @@ struct dsql_budget_options {
     int64_t rate, burst; /* of this process */
     const char *table;   /* of a fleet */
     int64_t cluster_rate, cluster_burst, cluster_connections;
+    int64_t headroom;                     /* of the connections, kept free */
+    int64_t ttl_ns;                       /* how long an owner may be silent */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect */
     struct dsql_metrics *metrics;         /* may be NULL */
     struct dsql_log *log;

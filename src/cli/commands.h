@@ -4,6 +4,10 @@
 
 #include "cli/command.h"
 
+extern const struct dsql_command dsql_cmd_budget_release;
+extern const struct dsql_command dsql_cmd_budget_repair;
+extern const struct dsql_command dsql_cmd_budget_setup;
+extern const struct dsql_command dsql_cmd_budget_status;
 extern const struct dsql_command dsql_cmd_completion;
 extern const struct dsql_command dsql_cmd_config;
 extern const struct dsql_command dsql_cmd_doctor;
@@ -17,6 +21,10 @@ extern const struct dsql_command dsql_cmd_schema_apply;
 extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
 extern const struct dsql_command dsql_cmd_schema_version;
+extern const struct dsql_command dsql_cmd_sim_fuzz;
+extern const struct dsql_command dsql_cmd_sim_list;
+extern const struct dsql_command dsql_cmd_sim_plan;
+extern const struct dsql_command dsql_cmd_sim_run;
 extern const struct dsql_command dsql_cmd_token;
 extern const struct dsql_command dsql_cmd_up;
 extern const struct dsql_command dsql_cmd_version;

@@ -1,9 +1,10 @@
 /* A connection for `dsql schema`: to the endpoint if one is given or set, otherwise wherever psql
- * would go. The password is a token made from the keys in the environment, if there are any. */
+ * would go. The password is a token made with AWS's credentials. */
 #include <libpq-fe.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "aws/credentials.h"
 #include "aws/endpoint.h"
 #include "aws/token.h"
 #include "base/clock.h"
@@ -12,6 +13,9 @@
 #include "config/config.h"
 
 enum { PARAMETERS_MAX = 12 };
+
+/* A credential_process may take its minute, and STS comes after it. */
+#define CREDENTIALS_WAIT_NS (90 * DSQL_S)
 
 struct parameters {
     const char *names[PARAMETERS_MAX], *values[PARAMETERS_MAX];
@@ -31,32 +35,33 @@ static const char *env_or_empty(const char *name)
     return text ? text : "";
 }
 
-/* A token, if there are keys to make one with; an empty secret otherwise. */
+/* A token from the credentials that AWS's chain finds; an empty one where psql has a password and
+ * there are no keys beside it. */
 static enum dsql_rc make_token(const struct dsql_endpoint *endpoint, const char *user,
                                struct dsql_secret *token, struct dsql_err *err)
 {
-    struct dsql_secret secret = {0}, session = {0};
+    const struct dsql_credentials_options options = {.region = endpoint->region};
+    struct dsql_credentials *credentials;
+    struct dsql_keys keys = {0};
     struct dsql_token_order order = {
         .action = dsql_token_action_of(dsql_span_of(user)),
         .host = dsql_span_of(endpoint->host),
         .region = dsql_span_of(endpoint->region),
         .at = dsql_clock_wall(&dsql_clock_system),
         .expires_s = 900,
-        .keys = {.access_key_id = dsql_span_of(env_or_empty("AWS_ACCESS_KEY_ID")),
-                 .secret_access_key = &secret,
-                 .session_token = &session},
     };
-    struct dsql_span key = dsql_span_of(env_or_empty("AWS_SECRET_ACCESS_KEY"));
-    enum dsql_rc rc = DSQL_OK;
-    if (order.keys.access_key_id.len == 0 || key.len == 0)
+    if (env_or_empty("PGPASSWORD")[0] && !env_or_empty("AWS_ACCESS_KEY_ID")[0])
         return DSQL_OK;
-    if (dsql_secret_set(&secret, key) ||
-        dsql_secret_set(&session, dsql_span_of(env_or_empty("AWS_SESSION_TOKEN"))))
-        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    else
+    enum dsql_rc rc = dsql_credentials_new(&options, &credentials, err);
+    if (rc)
+        return rc;
+    rc = dsql_credentials_get(credentials, CREDENTIALS_WAIT_NS, &keys, err);
+    if (!rc) {
+        order.keys = dsql_keys_view(&keys);
         rc = dsql_token_mint(&order, token, err);
-    dsql_secret_fini(&secret);
-    dsql_secret_fini(&session);
+    }
+    dsql_keys_fini(&keys);
+    dsql_credentials_destroy(credentials);
     return rc;
 }
 
@@ -74,7 +79,7 @@ static enum dsql_rc open_connection(const struct parameters *p, PGconn **conn, s
     PQfinish(opened);
     dsql_err_hint(err,
                   "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, ...) say where to "
-                  "connect, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as whom");
+                  "connect, AWS's credentials as whom");
     return DSQL_IO;
 }
 
@@ -96,6 +101,7 @@ enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, 
     enum dsql_rc rc = DSQL_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
     dsql_config_log(&report, dsql_log_default());
+    dsql_log_set_level(DSQL_LOG_WARN); /* what is going on, the command says itself */
     host = dsql_span_of(endpoint_text ? endpoint_text : config.endpoint);
     if (!user)
         user = config.user;

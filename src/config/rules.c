@@ -8,6 +8,7 @@
  *   (C3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard window
  *   (C4) no longest delay is shorter than the first one
  *   (C5) a shared budget has a table, or the report has an error
+ *   (C6) the budget is of a known kind, or the report has an error; its headroom leaves a connection
  */
 /* clang-format on */
 #include "base/duration.h"
@@ -123,12 +124,29 @@ static void need_table(struct dsql_config_loading *l, bool enabled, const char *
                          dsql_settings[switch_setting].variable);
 }
 
+static void budget_rules(struct dsql_config_loading *l)
+{
+    struct dsql_config *c = l->config;
+    struct dsql_span kind = dsql_span_of(c->budget);
+    bool fleet = dsql_span_eq(kind, DSQL_SPAN("blocks")) || dsql_span_eq(kind, DSQL_SPAN("leases"));
+    if (kind.len > 0 && !fleet && !dsql_span_eq(kind, DSQL_SPAN("local")))
+        dsql_config_find(l, DSQL_FINDING_ERROR, DSQL_SPAN("DSQL_BUDGET"),
+                         " is %s; it can be local, blocks or leases", dsql_shown(kind).text);
+    if (fleet && c->lease_table[0] == '\0' && c->limiter_table[0] == '\0')
+        dsql_config_find(l, DSQL_FINDING_ERROR,
+                         dsql_span_of(dsql_settings[DSQL_SETTING_lease_table].variable),
+                         " is not set but DSQL_BUDGET is %s; name the DynamoDB table", c->budget);
+    at_most(l, DSQL_SETTING_budget_headroom, &c->budget_headroom, c->conn_limit - 1,
+            "leaves nothing of DSQL_DISTRIBUTED_CONN_LIMIT");
+}
+
 void dsql_config_apply_rules(struct dsql_config_loading *l)
 {
     struct dsql_config *c = l->config;
     size_rules(l);
     lifetime_rules(l);
     delay_rules(l);
+    budget_rules(l);
     need_table(l, c->lease_enabled, c->lease_table, DSQL_SETTING_lease_table,
                DSQL_SETTING_lease_enabled);
     need_table(l, c->limiter_enabled, c->limiter_table, DSQL_SETTING_limiter_table,

@@ -263,18 +263,29 @@ static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_
     }
     int64_t room = b->config.burst * DSQL_PERMIT - bucket_sum(b);
     int64_t missing = enough * DSQL_PERMIT - level, wait_ns;
-    if (missing > room) { /* others hold it: look again soon */
-        wait_ns = dsql_mono_since(dsql_mono_add(b->heard, DSQL_S / 2), now);
-        plan.when = dsql_mono_add(now, most(0, wait_ns));
-    } else {
+    plan.draw = 0;
+    if (missing <= room) {
+        plan.claim = false;
         wait_ns = missing * DSQL_MS / rate * 1000 + DSQL_US;
         wait_ns += wait_ns / 4 * b->draw_jitter / PER_MILLE;
         plan.when = dsql_mono_add(b->claim_since, wait_ns);
-        plan.when.ns = most(plan.when.ns, now.ns);
+    } else if (b->view.spent > 0) { /* a claim forgets what was spent, and makes room */
+        plan.claim = true;
+        plan.when = dsql_mono_add(b->claim_since, PARCEL_NS);
+    } else { /* others hold it: look again soon */
+        plan.claim = false;
+        plan.when = dsql_mono_add(b->heard, DSQL_S / 4);
     }
-    plan.draw = 0;
-    plan.claim = false;
+    plan.when.ns = most(plan.when.ns, now.ns);
     return plan;
+}
+
+/* What was used and not yet reported keeps others from connecting once it is more than our part of
+ * half the burst. */
+static bool owes_report(const struct dsql_blocks *b)
+{
+    return b->permits - b->held - b->returning >
+           b->config.burst / (2 * (int64_t)most(1, (int64_t)b->view.count));
 }
 
 /* (K3) */
@@ -313,6 +324,8 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
         at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
     if (b->slow_pending || any_dead(b, now) || (b->draining && (b->used == 0 || b->held > 0)))
         at = now;
+    if (owes_report(b))
+        at = earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
     if (slots.starving)
         at = earlier(at, b->poll_at);
     at = earlier(at, plan_permits(b, now, false).when);
@@ -355,12 +368,12 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
 {
     struct permit_plan plan = plan_permits(b, now, beat_due);
     if (plan.when.ns > now.ns)
-        plan.draw = 0;
+        plan = (struct permit_plan){.give = plan.give};
     const struct dsql_block *own = own_block(b);
     bool leads = beat_due && own == b->view.blocks && !b->slow_pending;
     if (!plan.claim && leads && b->refusals == 0) { /* somebody lets it fill while nobody asks */
         plan.flow = flow_by(b, now);
-        plan.claim = plan.flow > 0;
+        plan.claim = plan.flow > 0 || b->view.spent > 0;
     }
     if (!plan.claim)
         plan.flow = 0;

@@ -14,7 +14,7 @@
 #include <openssl/x509v3.h>
 
 #define DAYS_VALID 3650
-#define SOON_S     (30 * 86400)
+#define SOON_S     (30L * 86400)
 
 static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value)
 {

@@ -20,6 +20,16 @@ static void copy(char *to, size_t size, const char *from)
     dsql_strbuf_add_str(&sb, from);
 }
 
+static enum dsql_budget_kind budget_kind(const struct dsql_config *c)
+{
+    if (strcmp(c->budget, "blocks") == 0)
+        return DSQL_BUDGET_BLOCKS;
+    if (strcmp(c->budget, "leases") == 0)
+        return DSQL_BUDGET_LEASES;
+    return c->budget[0] == '\0' && (c->lease_enabled || c->limiter_enabled) ? DSQL_BUDGET_LEASES
+                                                                            : DSQL_BUDGET_LOCAL;
+}
+
 static void from_config(struct dsql_pool_options *o, const struct dsql_config *c)
 {
     *o = (struct dsql_pool_options){
@@ -47,8 +57,10 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
         .burst = c->burst_limit,
         .staggered_startup_ns = c->staggered_startup ? c->staggered_startup_max_delay_ns : 0,
         .cluster_rate = c->limiter_limit,
-        .cluster_burst = c->limiter_limit,
+        .cluster_burst = c->budget_burst,
         .cluster_connections = c->conn_limit,
+        .cluster_headroom = c->budget_headroom,
+        .budget_ttl_ns = c->budget_ttl_ns,
     };
     copy(o->endpoint, sizeof(o->endpoint), c->endpoint);
     copy(o->hostaddr, sizeof(o->hostaddr), c->hostaddr);
@@ -57,11 +69,10 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
     copy(o->database, sizeof(o->database), c->database);
     copy(o->ca_file, sizeof(o->ca_file), c->ca_file);
     copy(o->service, sizeof(o->service), c->service_name);
-    if (c->lease_enabled || c->limiter_enabled) {
-        o->budget = DSQL_BUDGET_LEASES;
+    o->budget = budget_kind(c);
+    if (o->budget != DSQL_BUDGET_LOCAL)
         copy(o->budget_table, sizeof(o->budget_table),
-             c->lease_enabled ? c->lease_table : c->limiter_table);
-    }
+             c->lease_table[0] != '\0' ? c->lease_table : c->limiter_table);
 }
 
 void dsql_pool_options_default(struct dsql_pool_options *options)

@@ -36,6 +36,7 @@
 #include "budget/budget.h"
 #include "core/refill.h"
 #include "core/reservoir.h"
+#include "core/waiting.h"
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
 #include "pool/resolver.h"
@@ -50,9 +51,8 @@ struct dsql_conn {
     _Alignas(DSQL_CACHE_LINE) PGconn *pg;
     struct dsql_pool *pool;
     _Atomic int64_t usable_until; /* ns; DSQL_CONN_HUNG_UP */
-    _Atomic uint64_t uses;        /* written by who holds it */
+    _Atomic uint64_t turns; /* checkouts and returns; odd: checked out. Written by who holds it */
     uint32_t slot;
-    bool out; /* checked out; written by who holds it */
     uint8_t why;
     int64_t dies_at;
     /* The opener's. */
@@ -68,10 +68,9 @@ struct dsql_conn {
 enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
 
 struct dsql_waiter {
-    struct dsql_waiter *next, *prev; /* (W) */
-    _Atomic uint32_t state;          /* a futex; changes once, under wait_lock */
-    struct dsql_conn *conn;          /* when served */
-    bool queued;                     /* (W) */
+    struct dsql_waiting_node node; /* (W) */
+    _Atomic uint32_t state;        /* a futex; changes once, under wait_lock */
+    struct dsql_conn *conn;        /* when served */
 };
 
 /* In `attention`: these flags above the number of waiters. Zero: nothing to look after. */
@@ -100,8 +99,8 @@ struct dsql_pool {
     _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
 
     _Alignas(DSQL_CACHE_LINE) pthread_mutex_t wait_lock;
-    struct dsql_waiter *first_waiter, *last_waiter; /* (W) */
-    _Atomic uint32_t inside;                        /* threads in the slow part of checkout */
+    struct dsql_waiting waiting; /* (W) */
+    _Atomic uint32_t inside;     /* threads in the slow part of checkout */
     _Atomic uint64_t waits, empties;
 
     pthread_mutex_t state_lock;
@@ -150,6 +149,12 @@ struct dsql_pool {
     int64_t orphans; /* (S) who still needs it once the opener has stopped: connections in use, and
                         the thread that closes it */
 };
+
+/* How often it was checked out. */
+static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)
+{
+    return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2;
+}
 
 /* opener.c */
 DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);

@@ -36,30 +36,21 @@ static bool futex_wait(_Atomic uint32_t *at, uint32_t value, struct dsql_mono de
 }
 
 /* With wait_lock held. */
+static struct dsql_waiter *first_waiter(const struct dsql_pool *pool)
+{
+    struct dsql_waiting_node *node = dsql_waiting_first(&pool->waiting);
+    return node ? DSQL_CONTAINER_OF(node, struct dsql_waiter, node) : NULL;
+}
+
 static void unlink_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    if (waiter->prev)
-        waiter->prev->next = waiter->next;
-    else
-        pool->first_waiter = waiter->next;
-    if (waiter->next)
-        waiter->next->prev = waiter->prev;
-    else
-        pool->last_waiter = waiter->prev;
-    waiter->queued = false;
+    dsql_waiting_leave(&pool->waiting, &waiter->node);
     atomic_fetch_sub_explicit(&pool->attention, 1, memory_order_seq_cst);
 }
 
 static void link_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    waiter->next = NULL;
-    waiter->prev = pool->last_waiter;
-    if (pool->last_waiter)
-        pool->last_waiter->next = waiter;
-    else
-        pool->first_waiter = waiter;
-    pool->last_waiter = waiter;
-    waiter->queued = true;
+    dsql_waiting_join(&pool->waiting, &waiter->node);
     atomic_fetch_add_explicit(&pool->attention, 1, memory_order_seq_cst);
 }
 
@@ -75,7 +66,7 @@ static void settle(struct dsql_pool *pool, struct dsql_waiter *waiter, enum dsql
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     pthread_mutex_lock(&pool->wait_lock);
-    struct dsql_waiter *waiter = pool->first_waiter;
+    struct dsql_waiter *waiter = first_waiter(pool);
     _Atomic uint32_t *futex = waiter ? &waiter->state : NULL;
     if (waiter)
         settle(pool, waiter, DSQL_WAITER_SERVED, conn);
@@ -101,8 +92,8 @@ void dsql_waiters_match(struct dsql_pool *pool)
 static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
 {
     pthread_mutex_lock(&pool->wait_lock);
-    struct dsql_waiter *waiter = which ? which : pool->first_waiter;
-    bool there = waiter && waiter->queued;
+    struct dsql_waiter *waiter = which ? which : first_waiter(pool);
+    bool there = waiter && waiter->node.waits;
     _Atomic uint32_t *futex = there ? &waiter->state : NULL;
     if (there)
         settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
@@ -141,7 +132,7 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
         if (futex_wait(&waiter->state, DSQL_WAITER_WAITS, deadline))
             continue;
         pthread_mutex_lock(&pool->wait_lock);
-        if (waiter->queued)
+        if (waiter->node.waits)
             unlink_waiter(pool, waiter);
         state = atomic_load_explicit(&waiter->state, memory_order_acquire);
         pthread_mutex_unlock(&pool->wait_lock);

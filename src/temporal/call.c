@@ -100,7 +100,8 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
     dsql_strbuf_init(&entity, entity_memory, sizeof(entity_memory));
     dsql_strbuf_init(&expected, token_memory, sizeof(token_memory));
     describe(call, token, &entity, &expected);
-    struct dsql_fence fence = {entity.ptr, expected.ptr, 1};
+    /* A key hits one row at most; what fails by itself at none needs no count before COMMIT. */
+    struct dsql_fence fence = {entity.ptr, expected.ptr, call->store->options.pipelined ? 0 : 1};
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         call->params[fields + i] = token->values[i];
         dsql_token_set(&written, i, &call->params[keys + i]);

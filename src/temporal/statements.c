@@ -68,6 +68,7 @@ void dsql_statements_expand(struct dsql_strbuf *out, const char *text, size_t fi
 struct room {
     char *memory;
     size_t used;
+    bool cut; /* a text is not whole */
 };
 
 static void *take(struct room *room, const void *from, size_t size, size_t align)
@@ -84,6 +85,7 @@ static void fill_stmt(struct room *room, struct dsql_stmt *stmt, const char *nam
                       const struct dsql_strbuf *sql, const uint32_t *types, size_t type_count,
                       unsigned flags)
 {
+    room->cut = room->cut || sql->cut;
     stmt->flags = DSQL_STMT_PREPARE | flags;
     stmt->name = take(room, name, strlen(name) + 1, 1);
     stmt->sql = take(room, sql->ptr, sql->len + 1, 1);
@@ -128,9 +130,8 @@ static bool fill(struct dsql_statements *out, struct room *room)
         for (size_t i = 0; i < statement_count(op); i++)
             fill_statement(room, &out->of[id][i], op, i, &sql);
     }
-    bool whole = !sql.cut;
     dsql_strbuf_fini(&sql);
-    return whole;
+    return !room->cut;
 }
 
 enum dsql_rc dsql_statements_init(struct dsql_statements *statements, struct dsql_err *err)
@@ -138,7 +139,7 @@ enum dsql_rc dsql_statements_init(struct dsql_statements *statements, struct dsq
     struct room room = {0};
     *statements = (struct dsql_statements){.memory = NULL};
     if (fill(statements, &room)) {
-        room = (struct room){malloc(room.used), 0};
+        room = (struct room){.memory = malloc(room.used)};
         statements->memory = room.memory;
         if (room.memory && fill(statements, &room))
             return DSQL_OK;

@@ -6,10 +6,13 @@
  *     local_client strikes DSQL   faults at COMMIT in the extended protocol; DSQL is the program
  *     local_client share N        N clients take turns on fewer sessions at PostgreSQL
  */
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -137,12 +140,18 @@ static void cancel(void)
     PQfinish(conn);
 }
 
+/* `dsql local fault WHAT`, WHAT being one word. */
 static void fault(const char *dsql, const char *what)
 {
-    char command[512];
-    (void)snprintf(command, sizeof(command), "'%s' local fault %s", dsql, what);
-    if (system(command) != 0)
-        fail("%s", command);
+    char program[256], word[256], local[] = "local", fault_word[] = "fault";
+    char *const argv[] = {program, local, fault_word, word, NULL};
+    int status = 0;
+    pid_t pid;
+    (void)snprintf(program, sizeof(program), "%s", dsql);
+    (void)snprintf(word, sizeof(word), "%s", what);
+    if (posix_spawn(&pid, program, NULL, NULL, argv, environ) != 0 ||
+        waitpid(pid, &status, 0) != pid || status != 0)
+        fail("dsql local fault %s ended with %d", what, status);
 }
 
 /* A transaction in the extended protocol that adds a row; COMMIT ends as it is wanted. */
@@ -183,7 +192,7 @@ static void strikes(const char *dsql)
     /* A statement of its own is a transaction too; one that only locks is struck as well, one that
      * only reads never. */
     conn = connect_one();
-    fault(dsql, "conflict-commit=1 unavailable-commit=1");
+    fault(dsql, "conflict-commit=1,unavailable-commit=1");
     extended(conn, "insert into s values (gen_random_uuid())", "40001", NULL);
     simple(conn, "insert into s values (gen_random_uuid())", "40001", NULL);
     simple(conn, "select count(*) from s", "", "3");

@@ -134,30 +134,30 @@ static const char *null_or(int k, char (*out)[16])
 
 static int by_id(const void *a, const void *b)
 {
-    const struct occ_row *const *x = a, *const *y = b;
-    return (*x)->id - (*y)->id;
+    const struct occ_row *x = a, *y = b;
+    return x->id - y->id;
 }
 
 static void show_rows(struct order *order, struct occ_tx *tx, enum occ_table table, int lowest,
                       int highest)
 {
-    const struct occ_row *rows[OCC_ROWS_MAX];
+    struct occ_row rows[OCC_ROWS_MAX] = {0};
     size_t count = 0, len = 0;
     occ_look(tx);
     for (size_t i = 0; i < tx->row_count; i++)
         if (tx->rows[i].table == table && tx->rows[i].id >= lowest && tx->rows[i].id <= highest)
-            rows[count++] = &tx->rows[i];
+            rows[count++] = tx->rows[i];
     qsort(rows, count, sizeof(rows[0]), by_id);
     order->wanted[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         char k[16] = "";
-        if (rows[i]->k != OCC_NULL)
-            (void)null_or(rows[i]->k, &k);
+        if (rows[i].k != OCC_NULL)
+            (void)null_or(rows[i].k, &k);
         len += (size_t)snprintf(order->wanted + len, sizeof(order->wanted) - len, "%s%d,%s",
-                                i > 0 ? " " : "", rows[i]->id, k);
+                                i > 0 ? " " : "", rows[i].id, k);
         if (table == OCC_T)
             len += (size_t)snprintf(order->wanted + len, sizeof(order->wanted) - len, ",%d",
-                                    rows[i]->v);
+                                    rows[i].v);
     }
 }
 

@@ -31,3 +31,11 @@ expect 0 "$dsql" local exec -- bash -c '
     psql -qc "drop index shards_fence"
     "$programs/store_methods"'
 contains "$out" '148 operations, three ways; shard lock 2'
+
+# What `make test-cluster` runs, with this endpoint for a cluster; it leaves one alone that is in use.
+expect 2 env -u CLUSTER_ENDPOINT bash "$SOURCE_DIR/scripts/test-cluster" "$BUILD_DIR"
+contains "$err" 'CLUSTER_ENDPOINT is not set'
+expect 1 "$dsql" local exec -- bash -c '
+    "$dsql" schema apply >/dev/null && psql -qc "insert into shards values (1, 1, '"''"', '"''"')" &&
+    CLUSTER_ENDPOINT=$DSQL_ENDPOINT bash "$SOURCE_DIR/scripts/test-cluster" "$BUILD_DIR"'
+contains "$err" 'the store of this cluster is in use (1 rows)'

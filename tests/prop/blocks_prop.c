@@ -251,7 +251,7 @@ static void pool_acts(struct world *w, struct owner *o)
     slots = slots < o->blocks.want ? slots : o->blocks.want;
     if (o->conns > slots)
         o->conns = slots;
-    if (chance(w, 50) && o->conns > 0)
+    if (w->faults && chance(w, 50) && o->conns > 0)
         o->conns -= dsql_rng_between(&w->rng, 1, o->conns);
     dsql_blocks_used(&o->blocks, o->conns);
     if (w->faults && chance(w, 20))
@@ -343,7 +343,21 @@ static void run_for(struct world *w, int64_t ns)
     }
 }
 
-/* (b): faults have stopped; the dead are gone, and everybody has its share. */
+/* Everybody has as many connections as its share allows. */
+static bool is_full(const struct world *w)
+{
+    for (size_t i = 0; i < w->owner_count; i++) {
+        const struct owner *o = &w->owners[i];
+        const struct dsql_block *block =
+            o->alive ? dsql_registry_find(&w->item, o->blocks.config.id) : NULL;
+        if (o->alive &&
+            (!block || o->conns != (block->slots < o->blocks.want ? block->slots : o->blocks.want)))
+            return false;
+    }
+    return true;
+}
+
+/* (b): faults have stopped; the dead are gone, and everybody has its share and can use it. */
 static void judge_end(struct world *w)
 {
     size_t living = 0;
@@ -366,6 +380,9 @@ static void judge_end(struct world *w)
         w->ok = prop_that(w->p, w->item.blocks[i].slots == share, "(b) %lld slots instead of %lld",
                           (long long)w->item.blocks[i].slots, (long long)share);
     }
+    for (int i = 0; w->ok && !is_full(w) && i < 100; i++)
+        run_for(w, w->ttl_ns);
+    w->ok = w->ok && prop_that(w->p, is_full(w), "somebody never gets its connections");
 }
 
 static bool survives(struct prop *p)

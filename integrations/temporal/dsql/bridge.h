@@ -1,6 +1,6 @@
 /*
- * What Go calls of libdsql. Go hands over flat memory without pointers in it, one call for each method
- * of the store; nothing here decides anything.
+ * What Go calls of libdsql. Go hands over flat memory without pointers in it, one call for each
+ * method of the store; nothing here decides anything.
  */
 #ifndef DSQL_TEMPORAL_BRIDGE_H
 #define DSQL_TEMPORAL_BRIDGE_H

@@ -1,0 +1,446 @@
+/*
+ * The thread and the handles. `fleets_lock` guards the list of fleets; a fleet's `lock` guards the
+ * rest of it and is taken while holding fleets_lock, never the other way round; `wake_lock` guards
+ * the list of handles while they are woken, and is taken before lock. Neither of the first two is
+ * held during a request or while somebody is woken.
+ */
+#include "budget/fleet.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LEAVE_NS (3 * DSQL_S) /* how long the last handle waits until everything is given back */
+
+struct handle {
+    struct dsql_budget budget;
+    struct fleet *fleet;
+    struct handle *next;
+    int64_t want, used;
+    bool draining;
+    void (*wake)(void *arg);
+    void *wake_arg;
+};
+static_assert(offsetof(struct handle, budget) == 0, "handle_of() casts");
+
+struct fleet {
+    struct fleet *next;
+    unsigned handle_count;
+    char key[600], region[64], table[256];
+
+    pthread_mutex_t lock, wake_lock;
+    pthread_cond_t changed;
+    struct dsql_fleet_protocol *protocol;
+    struct handle *handles;
+    char problem[256]; /* empty: none */
+    enum dsql_ddb_kind problem_kind;
+    bool stop;
+    struct dsql_mono stop_at;
+    pthread_t thread;
+
+    struct dsql_ddb *ddb;
+    struct dsql_credentials *own_credentials;
+    const struct dsql_clock *clock;
+    struct dsql_log *log;
+};
+
+static pthread_mutex_t fleets_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fleet *fleets;
+
+static struct handle *handle_of(struct dsql_budget *budget)
+{
+    return (struct handle *)budget;
+}
+
+void dsql_fleet_endpoint(const char *endpoint, char *name, size_t size)
+{
+    static const char usual[] = ":5432";
+    size_t len = strlen(endpoint);
+    if (len > sizeof(usual) - 1 && strcmp(endpoint + len - (sizeof(usual) - 1), usual) == 0)
+        len -= sizeof(usual) - 1;
+    (void)snprintf(name, size, "%.*s", (int)len, endpoint);
+}
+
+/* --- the handles ------------------------------------------------------------------------------ */
+
+/* With the lock held: the protocol sees the sum of what its pools say. */
+static void tell_sums(struct fleet *f)
+{
+    int64_t want = 0, used = 0;
+    bool all_drain = true;
+    for (struct handle *h = f->handles; h; h = h->next) {
+        want += h->draining ? 0 : h->want;
+        used += h->used;
+        all_drain = all_drain && h->draining;
+    }
+    f->protocol->ops->want(f->protocol, want);
+    f->protocol->ops->used(f->protocol, used);
+    if (all_drain)
+        f->protocol->ops->drain(f->protocol);
+    pthread_cond_signal(&f->changed);
+}
+
+static void want(struct dsql_budget *budget, int64_t n)
+{
+    struct handle *h = handle_of(budget);
+    pthread_mutex_lock(&h->fleet->lock);
+    h->want = n;
+    tell_sums(h->fleet);
+    pthread_mutex_unlock(&h->fleet->lock);
+}
+
+static void used(struct dsql_budget *budget, int64_t n)
+{
+    struct handle *h = handle_of(budget);
+    pthread_mutex_lock(&h->fleet->lock);
+    h->used = n;
+    tell_sums(h->fleet);
+    pthread_mutex_unlock(&h->fleet->lock);
+}
+
+/* With the lock held: its part of the slots, and never what another pool still holds. */
+static int64_t slots_of(const struct handle *h, struct dsql_mono now)
+{
+    struct fleet *f = h->fleet;
+    int64_t slots = f->protocol->ops->slots(f->protocol, now);
+    int64_t wanted = 0, others = 0;
+    for (const struct handle *each = f->handles; each; each = each->next) {
+        wanted += each->draining ? 0 : each->want;
+        others += each == h ? 0 : each->used;
+    }
+    int64_t part = slots;
+    if (wanted > slots)
+        part = wanted > 0 ? (slots * h->want + wanted - 1) / wanted : 0;
+    if (part > slots - others)
+        part = slots - others;
+    if (part > h->want)
+        part = h->want;
+    return h->draining || part < 0 ? 0 : part;
+}
+
+static int64_t slots(struct dsql_budget *budget)
+{
+    struct handle *h = handle_of(budget);
+    pthread_mutex_lock(&h->fleet->lock);
+    int64_t n = slots_of(h, dsql_clock_mono(h->fleet->clock));
+    pthread_mutex_unlock(&h->fleet->lock);
+    return n;
+}
+
+static bool permit(struct dsql_budget *budget, struct dsql_mono now, int64_t *wait_ns)
+{
+    struct fleet *f = handle_of(budget)->fleet;
+    pthread_mutex_lock(&f->lock);
+    bool taken = f->protocol->ops->permit(f->protocol, now);
+    pthread_cond_signal(&f->changed); /* one fewer, or one asked for */
+    pthread_mutex_unlock(&f->lock);
+    if (!taken)
+        *wait_ns = DSQL_S; /* whoever brings one wakes the pool */
+    return taken;
+}
+
+static void opened(struct dsql_budget *budget, struct dsql_mono now)
+{
+    (void)budget; /* the rate recovers with time, not with each connection */
+    (void)now;
+}
+
+static void throttled(struct dsql_budget *budget, struct dsql_mono now)
+{
+    struct fleet *f = handle_of(budget)->fleet;
+    pthread_mutex_lock(&f->lock);
+    f->protocol->ops->throttled(f->protocol, now);
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void refused_full(struct dsql_budget *budget, struct dsql_mono now)
+{
+    struct fleet *f = handle_of(budget)->fleet;
+    pthread_mutex_lock(&f->lock);
+    f->protocol->ops->refused_full(f->protocol, now);
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void status(struct dsql_budget *budget, struct dsql_mono now, struct dsql_budget_status *out)
+{
+    struct handle *h = handle_of(budget);
+    struct fleet *f = h->fleet;
+    *out = (struct dsql_budget_status){.fleet_used = -1, .fleet_limit = -1};
+    pthread_mutex_lock(&f->lock);
+    f->protocol->ops->status(f->protocol, now, out);
+    out->slots = slots_of(h, now);
+    out->used = h->used;
+    memcpy(out->problem, f->problem, sizeof(out->problem));
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void drain(struct dsql_budget *budget)
+{
+    struct handle *h = handle_of(budget);
+    pthread_mutex_lock(&h->fleet->lock);
+    h->draining = true;
+    tell_sums(h->fleet);
+    pthread_mutex_unlock(&h->fleet->lock);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+/* With the lock held. A problem is said once, and once that it is over. */
+static void note_problem(struct fleet *f, const struct dsql_ddb_reply *reply,
+                         const struct dsql_err *failed)
+{
+    struct dsql_err err = *failed;
+    bool fine = reply->kind == DSQL_DDB_OK || reply->kind == DSQL_DDB_CONDITION ||
+                reply->kind == DSQL_DDB_CANCELLED;
+    if (fine && !failed->rc) {
+        if (f->problem[0] != '\0')
+            dsql_log(f->log, DSQL_EVENT_BUDGET_BACK, DSQL_F("table", (const char *)f->table));
+        f->problem[0] = '\0';
+        return;
+    }
+    if (!failed->rc)
+        (void)dsql_ddb_explain(f->region, reply, f->table, &err);
+    bool known = f->problem[0] != '\0' && f->problem_kind == reply->kind;
+    f->problem_kind = reply->kind;
+    (void)snprintf(f->problem, sizeof(f->problem), "%.255s", err.message);
+    if (!known)
+        dsql_log(f->log, DSQL_EVENT_BUDGET_PROBLEM, DSQL_F("kind", dsql_ddb_kind_name(reply->kind)),
+                 DSQL_F("detail", (const char *)err.message), DSQL_F("do", (const char *)err.hint));
+}
+
+static void carry(struct fleet *f, const char *operation, json_t *body)
+{
+    struct dsql_ddb_reply reply;
+    struct dsql_err err = {0};
+    enum dsql_rc rc = DSQL_NO_MEMORY;
+    pthread_mutex_unlock(&f->lock);
+    if (body)
+        rc = dsql_ddb_call(f->ddb, operation, body, &reply, &err);
+    else
+        reply = (struct dsql_ddb_reply){.kind = DSQL_DDB_LOST};
+    json_decref(body);
+    (void)rc; /* the reply says that it is lost */
+    pthread_mutex_lock(&f->lock);
+    err = (struct dsql_err){0};
+    if (f->protocol->ops->answer(f->protocol, dsql_clock_mono(f->clock), &reply, &err) && !err.rc)
+        (void)dsql_err_set(&err, DSQL_NO_MEMORY, "out of memory");
+    if (!f->stop)
+        note_problem(f, &reply, &err);
+    dsql_ddb_reply_fini(&reply);
+    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->wake_lock);
+    for (struct handle *h = f->handles; h; h = h->next) {
+        if (h->wake)
+            h->wake(h->wake_arg);
+    }
+    pthread_mutex_unlock(&f->wake_lock);
+    pthread_mutex_lock(&f->lock);
+}
+
+static void sleep_until_due(struct fleet *f, struct dsql_mono now)
+{
+    int64_t due_ns = f->protocol->ops->due_ns(f->protocol, now);
+    if (due_ns > DSQL_H)
+        due_ns = DSQL_H;
+    if (f->stop && due_ns > 20 * DSQL_MS)
+        due_ns = 20 * DSQL_MS;
+    if (due_ns <= 0)
+        return;
+    struct timespec at;
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t ns = at.tv_nsec + due_ns;
+    at.tv_sec += (time_t)(ns / DSQL_S);
+    at.tv_nsec = (long)(ns % DSQL_S);
+    pthread_cond_timedwait(&f->changed, &f->lock, &at);
+}
+
+static void *run(void *arg)
+{
+    struct fleet *f = arg;
+    pthread_mutex_lock(&f->lock);
+    for (;;) {
+        struct dsql_mono now = dsql_clock_mono(f->clock);
+        const char *operation;
+        json_t *body;
+        if (f->stop && (f->protocol->ops->left(f->protocol) || !dsql_mono_before(now, f->stop_at)))
+            break;
+        if (f->protocol->ops->next(f->protocol, now, &operation, &body))
+            carry(f, operation, body);
+        else
+            sleep_until_due(f, now);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+static void fleet_free(struct fleet *f)
+{
+    if (f->protocol)
+        f->protocol->ops->destroy(f->protocol);
+    dsql_ddb_destroy(f->ddb);
+    dsql_credentials_destroy(f->own_credentials);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->wake_lock);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static void destroy(struct dsql_budget *budget)
+{
+    struct handle *h = handle_of(budget);
+    struct fleet *f = h->fleet;
+    pthread_mutex_lock(&fleets_lock);
+    bool last = --f->handle_count == 0;
+    if (last) {
+        struct fleet **at = &fleets;
+        while (*at != f)
+            at = &(*at)->next;
+        *at = f->next;
+    }
+    pthread_mutex_unlock(&fleets_lock);
+    pthread_mutex_lock(&f->wake_lock);
+    pthread_mutex_lock(&f->lock);
+    struct handle **at = &f->handles;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    tell_sums(f);
+    if (last) {
+        f->stop = true;
+        f->stop_at = dsql_mono_add(dsql_clock_mono(f->clock), LEAVE_NS);
+        pthread_cond_signal(&f->changed);
+    }
+    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_unlock(&f->wake_lock);
+    free(h);
+    if (!last)
+        return;
+    pthread_join(f->thread, NULL);
+    fleet_free(f);
+}
+
+static const struct dsql_budget_ops ops = {
+    want, slots, permit, used, opened, throttled, refused_full, status, drain, destroy,
+};
+
+static enum dsql_rc check(const struct dsql_budget_options *o, struct dsql_err *err)
+{
+    if (!o->table || o->table[0] == '\0') {
+        (void)dsql_err_set(err, DSQL_INVALID, "a fleet's budget needs a DynamoDB table");
+        dsql_err_hint(err, "set DSQL_DISTRIBUTED_CONN_LEASE_TABLE");
+        return DSQL_INVALID;
+    }
+    if (o->cluster_connections < 1 || o->headroom < 0 || o->headroom >= o->cluster_connections ||
+        o->cluster_rate < 1 || o->cluster_rate > 1000000 || o->cluster_burst < 1 ||
+        o->cluster_burst > 1000000 || o->ttl_ns < DSQL_S || o->ttl_ns > DSQL_H)
+        return dsql_err_set(err, DSQL_INVALID,
+                            "a fleet's limits must be positive, its headroom below the connections "
+                            "and its TTL from 1s to 1h");
+    return DSQL_OK;
+}
+
+static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_options *o,
+                                struct dsql_err *err)
+{
+    char endpoint[300];
+    enum dsql_rc rc = DSQL_OK;
+    dsql_fleet_endpoint(o->endpoint, endpoint, sizeof(endpoint));
+    (void)snprintf(f->region, sizeof(f->region), "%s", o->region);
+    (void)snprintf(f->table, sizeof(f->table), "%s", o->table);
+    f->clock = o->clock;
+    f->log = o->log;
+    if (!o->credentials) {
+        const struct dsql_credentials_options options = {.region = o->region};
+        rc = dsql_credentials_new(&options, &f->own_credentials, err);
+    }
+    if (!rc)
+        rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks
+                                            : dsql_fleet_leases)(o, endpoint, &f->protocol, err);
+    if (rc)
+        return rc;
+    const struct dsql_ddb_options ddb = {
+        .region = f->region,
+        .url = dsql_ddb_url((const char *const *)environ),
+        .credentials = o->credentials ? o->credentials : f->own_credentials,
+        .clock = f->clock,
+        .timeout_ns = f->protocol->timeout_ns,
+        .attempts = 1,
+        .cancel_fd = -1,
+    };
+    rc = dsql_ddb_new(&ddb, &f->ddb, err);
+    if (!rc && pthread_create(&f->thread, NULL, run, f))
+        rc = dsql_err_set(err, DSQL_IO, "no thread for the fleet's budget");
+    return rc;
+}
+
+static enum dsql_rc fleet_new(const struct dsql_budget_options *o, const char *key,
+                              struct fleet **fleet, struct dsql_err *err)
+{
+    pthread_condattr_t attr;
+    struct fleet *f = calloc(1, sizeof(*f));
+    if (!f)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    (void)snprintf(f->key, sizeof(f->key), "%s", key);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_mutex_init(&f->wake_lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    enum dsql_rc rc = fleet_start(f, o, err);
+    if (rc) {
+        fleet_free(f);
+        return rc;
+    }
+    *fleet = f;
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_budget **budget,
+                               struct dsql_err *err)
+{
+    char key[600];
+    enum dsql_rc rc = check(o, err);
+    if (rc)
+        return rc;
+    struct handle *h = calloc(1, sizeof(*h));
+    if (!h)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    h->budget.ops = &ops;
+    h->wake = o->wake;
+    h->wake_arg = o->wake_arg;
+    (void)snprintf(key, sizeof(key), "%d %s %s", (int)o->kind, o->table, o->endpoint);
+    pthread_mutex_lock(&fleets_lock);
+    struct fleet *f = fleets;
+    while (f && strcmp(f->key, key) != 0)
+        f = f->next;
+    if (!f) {
+        rc = fleet_new(o, key, &f, err);
+        if (!rc) {
+            f->next = fleets;
+            fleets = f;
+        }
+    }
+    if (!rc) {
+        f->handle_count++;
+        h->fleet = f;
+        pthread_mutex_lock(&f->wake_lock);
+        pthread_mutex_lock(&f->lock);
+        h->next = f->handles;
+        f->handles = h;
+        pthread_mutex_unlock(&f->lock);
+        pthread_mutex_unlock(&f->wake_lock);
+    }
+    pthread_mutex_unlock(&fleets_lock);
+    if (rc) {
+        free(h);
+        return rc;
+    }
+    *budget = &h->budget;
+    return DSQL_OK;
+}

@@ -1,0 +1,343 @@
+/* `dsql budget`: the fleet's budget in DynamoDB, for the person who runs the fleet. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aws/endpoint.h"
+#include "budget/fleet.h"
+#include "budget/table.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "dsql/log.h"
+
+#define CALL_TIMEOUT_NS (5 * DSQL_S)
+
+struct place {
+    struct dsql_budget_table table;
+    struct dsql_credentials *credentials;
+    char endpoint[300], region[DSQL_REGION_MAX + 1], name[DSQL_CONFIG_TEXT_MAX];
+    struct dsql_config config;
+};
+
+static enum dsql_rc find_cluster(const struct dsql_args *args, struct place *place,
+                                 struct dsql_err *err)
+{
+    const char *given = dsql_args_get(args, "endpoint"), *region = dsql_args_get(args, "region");
+    struct dsql_span text = dsql_span_of(given ? given : place->config.endpoint), port;
+    struct dsql_endpoint endpoint;
+    if (text.len == 0) {
+        (void)dsql_err_set(err, DSQL_INVALID, "no endpoint: whose budget?");
+        dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT");
+        return DSQL_INVALID;
+    }
+    bool has_port = dsql_span_cut(text, ':', &text, &port);
+    enum dsql_rc rc = dsql_endpoint_parse(
+        text, dsql_span_of(region ? region : place->config.region), &endpoint, err);
+    if (rc)
+        return rc;
+    char whole[300];
+    (void)snprintf(whole, sizeof(whole), "%s:%.*s", endpoint.host, has_port ? (int)port.len : 4,
+                   has_port ? port.ptr : "5432");
+    dsql_fleet_endpoint(whole, place->endpoint, sizeof(place->endpoint));
+    (void)snprintf(place->region, sizeof(place->region), "%s", endpoint.region);
+    return DSQL_OK;
+}
+
+static enum dsql_rc find_table(const struct dsql_args *args, struct place *place,
+                               struct dsql_err *err)
+{
+    const char *given = dsql_args_get(args, "table");
+    const char *set =
+        place->config.lease_table[0] ? place->config.lease_table : place->config.limiter_table;
+    (void)snprintf(place->name, sizeof(place->name), "%s", given ? given : set);
+    if (place->name[0] != '\0')
+        return DSQL_OK;
+    (void)dsql_err_set(err, DSQL_INVALID, "no table");
+    dsql_err_hint(err, "give --table or set DSQL_DISTRIBUTED_CONN_LEASE_TABLE");
+    return DSQL_INVALID;
+}
+
+static void place_fini(struct place *place)
+{
+    dsql_ddb_destroy(place->table.ddb);
+    dsql_credentials_destroy(place->credentials);
+}
+
+static enum dsql_rc place_init(const struct dsql_args *args, struct place *place,
+                               struct dsql_err *err)
+{
+    struct dsql_config_report report;
+    memset(place, 0, sizeof(*place));
+    dsql_config_load(&place->config, &report, (const char *const *)environ);
+    dsql_log_set_level(DSQL_LOG_WARN); /* the answer is what is asked for */
+    enum dsql_rc rc = find_cluster(args, place, err);
+    if (!rc)
+        rc = find_table(args, place, err);
+    const struct dsql_credentials_options credentials = {.region = place->region};
+    if (!rc)
+        rc = dsql_credentials_new(&credentials, &place->credentials, err);
+    const struct dsql_ddb_options ddb = {
+        .region = place->region,
+        .url = dsql_ddb_url((const char *const *)environ),
+        .credentials = place->credentials,
+        .clock = &dsql_clock_system,
+        .timeout_ns = CALL_TIMEOUT_NS,
+        .attempts = 4,
+        .cancel_fd = -1,
+    };
+    if (!rc)
+        rc = dsql_ddb_new(&ddb, &place->table.ddb, err);
+    place->table.region = place->region;
+    place->table.table = place->name;
+    place->table.endpoint = place->endpoint;
+    return rc;
+}
+
+static void print_json_text(const char *text)
+{
+    char memory[1024];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, memory, sizeof(memory));
+    dsql_strbuf_add_json(&sb, dsql_span_of(text));
+    fputs(memory, stdout);
+}
+
+/* --- setup ------------------------------------------------------------------------------------ */
+
+static int setup(const struct dsql_args *args)
+{
+    struct place place;
+    struct dsql_err err;
+    bool created = false;
+    enum dsql_rc rc = place_init(args, &place, &err);
+    if (!rc)
+        rc = dsql_budget_setup(&place.table, &created, &err);
+    if (!rc && dsql_args_has(args, "json")) {
+        fputs("{\"table\": ", stdout);
+        print_json_text(place.name);
+        printf(", \"region\": \"%s\", \"created\": %s}\n", place.region,
+               created ? "true" : "false");
+    } else if (!rc) {
+        printf("table %s in %s: %s\n", place.name, place.region,
+               created ? "made, with TTL on ttl_epoch" : "is there");
+    }
+    place_fini(&place);
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
+}
+
+/* --- status ----------------------------------------------------------------------------------- */
+
+static double age_s(int64_t seen_ms)
+{
+    return (double)(dsql_clock_wall(&dsql_clock_system).ns / DSQL_MS - seen_ms) / 1000;
+}
+
+static void status_json(const struct place *place, const struct dsql_registry *r,
+                        const struct dsql_lease_survey *leases)
+{
+    fputs("{\"endpoint\": ", stdout);
+    print_json_text(place->endpoint);
+    fputs(", \"table\": ", stdout);
+    print_json_text(place->name);
+    printf(", \"limit\": %lld, \"headroom\": %lld", (long long)place->config.conn_limit,
+           (long long)place->config.budget_headroom);
+    if (r->exists) {
+        printf(",\n \"blocks\": {\"slots\": %lld, \"permits\": %lld, \"level\": %.3f, "
+               "\"spent\": %.3f, \"rate\": %.3f, \"version\": %lld, \"claim\": %lld, \"owners\": [",
+               (long long)dsql_registry_slots(r), (long long)dsql_registry_permits(r),
+               (double)r->level / DSQL_PERMIT, (double)r->spent / DSQL_PERMIT,
+               (double)r->rate / DSQL_PERMIT, (long long)r->version, (long long)r->claim);
+        for (size_t i = 0; i < r->count; i++) {
+            const struct dsql_block *b = &r->blocks[i];
+            printf("%s\n  {\"id\": \"%s\", \"name\": ", i ? "," : "", b->id);
+            print_json_text(b->name);
+            printf(", \"slots\": %lld, \"want\": %lld, \"permits\": %lld, \"beat\": %lld, "
+                   "\"ttl_ms\": %lld, \"age_s\": %.1f}",
+                   (long long)b->slots, (long long)b->want, (long long)b->permits,
+                   (long long)b->beat, (long long)b->ttl_ms, age_s(b->seen_ms));
+        }
+        fputs("]}", stdout);
+    }
+    if (leases->exists || leases->leases > 0)
+        printf(",\n \"leases\": {\"active\": %lld, \"counted\": %lld, \"renewed\": %lld, "
+               "\"expired\": %lld}",
+               (long long)leases->active, (long long)leases->leases, (long long)leases->renewed,
+               (long long)leases->expired);
+    fputs("}\n", stdout);
+}
+
+static void status_plain(const struct place *place, const struct dsql_registry *r,
+                         const struct dsql_lease_survey *leases)
+{
+    printf("budget of %s in table %s (%s)\n", place->endpoint, place->name, place->region);
+    if (r->exists) {
+        printf("\nblocks: %lld of %lld slots taken, %lld permits handed out, %lld left, "
+               "%.1f connects/s\n",
+               (long long)dsql_registry_slots(r),
+               (long long)(place->config.conn_limit - place->config.budget_headroom),
+               (long long)dsql_registry_permits(r), (long long)(r->level / DSQL_PERMIT),
+               (double)r->rate / DSQL_PERMIT);
+        printf("  %-16s  %-20s %6s %6s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",
+               "PERMITS", "BEAT", "SEEN");
+        for (size_t i = 0; i < r->count; i++) {
+            const struct dsql_block *b = &r->blocks[i];
+            printf("  %-16s  %-20.20s %6lld %6lld %7lld %8lld %6.1fs\n", b->id, b->name,
+                   (long long)b->slots, (long long)b->want, (long long)b->permits,
+                   (long long)b->beat, age_s(b->seen_ms));
+        }
+    }
+    if (leases->exists || leases->leases > 0)
+        printf("\nleases: the counter says %lld, there are %lld items, %lld of them renewed, "
+               "%lld past their ttl_epoch\n",
+               (long long)leases->active, (long long)leases->leases, (long long)leases->renewed,
+               (long long)leases->expired);
+    if (!r->exists && !leases->exists && leases->leases == 0)
+        puts("\nnobody has used it yet");
+}
+
+static int status(const struct dsql_args *args)
+{
+    struct place place;
+    struct dsql_err err;
+    struct dsql_registry registry = {0};
+    struct dsql_lease_survey leases = {0};
+    enum dsql_rc rc = place_init(args, &place, &err);
+    if (!rc)
+        rc = dsql_budget_registry(&place.table, &registry, &err);
+    if (!rc)
+        rc = dsql_budget_leases(&place.table, dsql_clock_wall(&dsql_clock_system), &leases, &err);
+    if (!rc && dsql_args_has(args, "json"))
+        status_json(&place, &registry, &leases);
+    else if (!rc)
+        status_plain(&place, &registry, &leases);
+    dsql_registry_fini(&registry);
+    place_fini(&place);
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
+}
+
+/* --- release, repair -------------------------------------------------------------------------- */
+
+static int release(const struct dsql_args *args)
+{
+    struct place place;
+    struct dsql_err err;
+    enum dsql_rc rc = place_init(args, &place, &err);
+    if (!rc)
+        rc = dsql_budget_release(&place.table, args->operands[0], &err);
+    if (!rc && dsql_args_has(args, "json")) {
+        fputs("{\"released\": ", stdout);
+        print_json_text(args->operands[0]);
+        fputs("}\n", stdout);
+    } else if (!rc) {
+        printf("owner %s has no slots any more; if it lives, it joins again with what is free\n",
+               args->operands[0]);
+    }
+    place_fini(&place);
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
+}
+
+static int repair(const struct dsql_args *args)
+{
+    struct place place;
+    struct dsql_err err;
+    struct dsql_lease_survey first = {0}, second = {0};
+    bool apply = dsql_args_has(args, "apply"), repaired = false;
+    enum dsql_rc rc = place_init(args, &place, &err);
+    struct dsql_wall now = dsql_clock_wall(&dsql_clock_system);
+    if (!rc)
+        rc = dsql_budget_leases(&place.table, now, &first, &err);
+    if (!rc) /* the counter before and after: nobody came or went while it was counted */
+        rc = dsql_budget_leases(&place.table, now, &second, &err);
+    bool steady = first.active == second.active && first.updated_ms == second.updated_ms &&
+                  first.leases == second.leases;
+    bool wrong = second.exists && second.active != second.leases;
+    if (!rc && apply && wrong && steady) {
+        rc = dsql_budget_recount(&place.table, &second, now, &err);
+        repaired = !rc;
+    }
+    if (!rc && dsql_args_has(args, "json"))
+        printf("{\"active\": %lld, \"counted\": %lld, \"renewed\": %lld, \"steady\": %s, "
+               "\"repaired\": %s}\n",
+               (long long)second.active, (long long)second.leases, (long long)second.renewed,
+               steady ? "true" : "false", repaired ? "true" : "false");
+    else if (!rc)
+        printf("leases: the counter says %lld, counted %lld%s\n", (long long)second.active,
+               (long long)second.leases,
+               !wrong     ? "; nothing to repair"
+               : repaired ? "; repaired"
+               : !steady  ? "; leases come and go, so nothing was decided: try again"
+                          : "; --apply corrects it");
+    if (!rc && wrong && second.renewed < second.leases)
+        fprintf(stderr,
+                "dsql: %lld leases are never renewed: their items may be gone while their "
+                "connections live\n",
+                (long long)(second.leases - second.renewed));
+    place_fini(&place);
+    return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
+}
+
+/* clang-format off */
+#define SHARED_OPTIONS                                                                             \
+    {"table", 't', "NAME", "the DynamoDB table (DSQL_DISTRIBUTED_CONN_LEASE_TABLE)"},              \
+    {"endpoint", 0, "NAME", "the cluster whose budget it is (DSQL_ENDPOINT)"},                     \
+    {"region", 0, "REGION", "AWS region, if the endpoint's name does not tell"},                   \
+    {"json", 0, NULL, "print JSON for machines"}
+/* clang-format on */
+
+static const struct dsql_option shared_options[] = {SHARED_OPTIONS};
+static const struct dsql_option repair_options[] = {
+    SHARED_OPTIONS,
+    {"apply", 0, NULL, "correct what is wrong; without it, it is only said"},
+};
+
+const struct dsql_command dsql_cmd_budget_setup = {
+    .name = "budget setup",
+    .operands = "",
+    .summary = "make the DynamoDB table of a fleet's budget",
+    .text =
+        "Makes the table with the key pk, billed on demand, and turns on TTL for the attribute\n"
+        "ttl_epoch. What is there already stays as it is, so it may be run again. docs/budget.md\n"
+        "explains the protocols, deploy/ has the same as Terraform and an IAM policy.",
+    .options = shared_options,
+    .option_count = DSQL_COUNT_OF(shared_options),
+    .run = setup,
+};
+
+const struct dsql_command dsql_cmd_budget_status = {
+    .name = "budget status",
+    .operands = "",
+    .summary = "show who holds how much of a cluster's connections",
+    .text =
+        "Prints the owners of blocks with their slots, what they want, the permits they hold and\n"
+        "when they were last heard of by their own clocks; and, if the table is shared with\n"
+        "processes that use leases, what the counter says and how many items there are.",
+    .options = shared_options,
+    .option_count = DSQL_COUNT_OF(shared_options),
+    .run = status,
+};
+
+const struct dsql_command dsql_cmd_budget_release = {
+    .name = "budget release",
+    .operands = "OWNER",
+    .summary = "take the slots of a dead owner away now",
+    .text = "The others would do the same within two TTLs. An owner that lives finds out with its\n"
+            "next beat, joins again with what is free by then and closes the rest.",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = shared_options,
+    .option_count = DSQL_COUNT_OF(shared_options),
+    .run = release,
+};
+
+const struct dsql_command dsql_cmd_budget_repair = {
+    .name = "budget repair",
+    .operands = "",
+    .summary = "recount the leases and correct the counter",
+    .text =
+        "With leases, a process that crashes leaves the counter too high. This counts the items\n"
+        "twice and says what is wrong; with --apply it corrects the counter, if nobody changed it\n"
+        "meanwhile. Blocks have no counter that could be wrong.",
+    .options = repair_options,
+    .option_count = DSQL_COUNT_OF(repair_options),
+    .run = repair,
+};

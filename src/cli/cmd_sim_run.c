@@ -1,0 +1,171 @@
+/* `dsql sim run`: scenarios, one after the other; what held and what did not. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/shown.h"
+#include "cli/commands.h"
+#include "sim/library.h"
+#include "sim/report.h"
+
+enum { SCENARIO_MAX = 1 << 20 };
+
+static const struct dsql_option options[] = {
+    {"seed", 's', "N", "where randomness begins; default: the scenario's own"},
+    {"seeds", 0, "N", "run each scenario with so many seeds, one after the other; default: 1"},
+    {"csv", 0, "FILE", "write a row for each sample of the last run"},
+    {"html", 0, "FILE", "write a page with charts of the last run"},
+    {"json", 0, NULL, "one JSON object a run instead of the summary"},
+};
+
+/* The text of a file, to be freed. */
+static enum dsql_rc read_file(const char *path, char **text, struct dsql_err *err)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        (void)dsql_err_set(err, DSQL_NOT_FOUND, "no scenario '%s': %s", dsql_shown_str(path).text,
+                           strerror(errno));
+        dsql_err_hint(err, "'dsql sim list' names those that come with this program");
+        return DSQL_NOT_FOUND;
+    }
+    char *memory = malloc(SCENARIO_MAX + 1);
+    size_t len = memory ? fread(memory, 1, SCENARIO_MAX + 1, file) : 0;
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (!memory)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for %s", path);
+    if (failed || len > SCENARIO_MAX) {
+        free(memory);
+        return dsql_err_set(err, DSQL_INVALID, "%s: %s", dsql_shown_str(path).text,
+                            failed ? "can't be read" : "larger than 1 MiB: this is no scenario");
+    }
+    memory[len] = '\0';
+    *text = memory;
+    return DSQL_OK;
+}
+
+static enum dsql_rc load(const char *name, struct dsql_sim_scenario *scenario, struct dsql_err *err)
+{
+    const char *shipped = dsql_sim_library_find(name);
+    char *text = NULL;
+    if (shipped)
+        return dsql_sim_scenario_read(dsql_span_of(shipped), name, scenario, err);
+    enum dsql_rc rc = read_file(name, &text, err);
+    if (rc)
+        return rc;
+    rc = dsql_sim_scenario_read(dsql_span_of(text), name, scenario, err);
+    free(text);
+    if (!rc && !scenario->name[0])
+        (void)snprintf(scenario->name, sizeof scenario->name, "%s", name);
+    return rc;
+}
+
+static enum dsql_rc write_file(const char *path, const struct dsql_sim_world *world,
+                               void (*print)(const struct dsql_sim_world *world, FILE *out),
+                               struct dsql_err *err)
+{
+    FILE *file = fopen(path, "we");
+    if (file)
+        print(world, file);
+    if (!file || ferror(file) || fclose(file) != 0)
+        return dsql_err_set(err, DSQL_IO, "%s: %s", path, strerror(errno));
+    return DSQL_OK;
+}
+
+static void show_progress(const struct dsql_sim_world *world, bool on_terminal)
+{
+    if (on_terminal) {
+        fprintf(stderr, "\r%s: %3lld %% of %lld minutes", world->scenario->name,
+                (long long)(world->kernel.now.ns * 100 / world->scenario->duration_ns),
+                (long long)(world->scenario->duration_ns / DSQL_M));
+    }
+}
+
+static enum dsql_rc run_one(const struct dsql_args *args, const struct dsql_sim_scenario *scenario,
+                            uint64_t seed, bool *passed, struct dsql_err *err)
+{
+    bool on_terminal = isatty(STDERR_FILENO) == 1;
+    struct dsql_sim_world world;
+    enum dsql_rc rc = dsql_sim_world_init(&world, scenario, seed, err);
+    if (rc)
+        return rc;
+    while (dsql_sim_world_advance(&world, scenario->duration_ns / 50 + 1))
+        show_progress(&world, on_terminal);
+    if (on_terminal)
+        fputs("\r\033[K", stderr);
+    *passed = world.checks.failure_count == 0;
+    if (world.kernel.no_memory)
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "no memory for '%s'", scenario->name);
+    else if (dsql_args_has(args, "json"))
+        dsql_sim_summary_json(&world, stdout);
+    else
+        dsql_sim_summary(&world, stdout);
+    const char *csv = dsql_args_get(args, "csv"), *html = dsql_args_get(args, "html");
+    if (!rc && csv)
+        rc = write_file(csv, &world, dsql_sim_csv, err);
+    if (!rc && html)
+        rc = write_file(html, &world, dsql_sim_html, err);
+    dsql_sim_world_fini(&world);
+    return rc;
+}
+
+static enum dsql_rc run_scenario(const struct dsql_args *args, const char *name, int64_t seed,
+                                 int64_t seeds, bool *all_passed, struct dsql_err *err)
+{
+    struct dsql_sim_scenario scenario;
+    enum dsql_rc rc = load(name, &scenario, err);
+    if (rc)
+        return rc;
+    for (int64_t i = 0; i < seeds && !rc; i++) {
+        bool passed = false;
+        rc = run_one(args, &scenario, (uint64_t)((seed >= 0 ? seed : scenario.seed) + i), &passed,
+                     err);
+        *all_passed = *all_passed && passed;
+    }
+    dsql_sim_scenario_fini(&scenario);
+    return rc;
+}
+
+static bool number_of(const struct dsql_args *args, const char *option, int64_t lowest,
+                      int64_t *value, struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, option);
+    if (!text || (dsql_span_to_i64(dsql_span_of(text), value) && *value >= lowest))
+        return true;
+    (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no whole number from %lld on", option,
+                       dsql_shown_str(text).text, (long long)lowest);
+    return false;
+}
+
+static int run(const struct dsql_args *args)
+{
+    struct dsql_err err;
+    int64_t seed = -1, seeds = 1;
+    bool passed = true;
+    if (!number_of(args, "seed", 0, &seed, &err) || !number_of(args, "seeds", 1, &seeds, &err))
+        return dsql_complain(&err);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        if (run_scenario(args, args->operands[i], seed, seeds, &passed, &err))
+            return dsql_complain(&err);
+    }
+    return passed ? DSQL_EXIT_OK : DSQL_EXIT_FAILED;
+}
+
+const struct dsql_command dsql_cmd_sim_run = {
+    .name = "sim run",
+    .operands = "SCENARIO...",
+    .summary = "run a fleet on paper and check what must hold",
+    .text = "Runs scenarios in virtual time: every process of the fleet runs the code of the "
+            "production pool and budget, against a model of the cluster and of DynamoDB. SCENARIO "
+            "is a YAML file, or the name of one that comes with this program ('dsql sim list').\n\n"
+            "Ends with 1 if an assertion failed, and says which, when, and with which seed. The "
+            "same seed gives the same run, to the byte.",
+    .operands_min = 1,
+    .operands_max = DSQL_ARGS_MAX,
+    .list_operands = dsql_sim_library_list,
+    .options = options,
+    .option_count = DSQL_COUNT_OF(options),
+    .run = run,
+};

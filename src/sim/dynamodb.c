@@ -1,0 +1,19 @@
+/* DynamoDB's manners. What is in the table, and what a request does to it, is core's registry. */
+#include "sim/world.h"
+
+enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64_t *one_way_ns)
+{
+    const struct dsql_sim_dynamodb *model = &world->scenario->dynamodb;
+    const struct dsql_sim_fault *throttle = &world->dynamodb_throttle;
+    struct dsql_rng *rng = &world->table.rng;
+    *one_way_ns = dsql_sim_draw_latency(rng, model->latency_ns, model->tail_ns) / 2;
+    double luck = dsql_rng_unit(rng);
+    if (world->dynamodb_outage.active > 0)
+        return DSQL_SIM_UNREACHABLE;
+    if (throttle->active > 0 && dsql_rng_unit(rng) < throttle->fraction)
+        return DSQL_SIM_NOT_DONE;
+    if (luck < model->loss)
+        return DSQL_SIM_UNHEARD;
+    return luck < model->loss + model->conflict + model->throttle ? DSQL_SIM_NOT_DONE
+                                                                  : DSQL_SIM_ANSWERED;
+}

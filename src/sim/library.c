@@ -1,0 +1,34 @@
+#include "sim/library.h"
+
+#include "sim/library_files.h"
+#include "sim/scenario.h"
+
+const char *dsql_sim_library_find(const char *name)
+{
+    for (const struct dsql_sim_library_file *file = dsql_sim_library_files; file->name; file++) {
+        if (strcmp(file->name, name) == 0)
+            return (const char *)file->text;
+    }
+    return NULL;
+}
+
+void dsql_sim_library_list(FILE *out)
+{
+    for (const struct dsql_sim_library_file *file = dsql_sim_library_files; file->name; file++)
+        fprintf(out, "%s ", file->name);
+}
+
+void dsql_sim_library_about(FILE *out)
+{
+    for (const struct dsql_sim_library_file *file = dsql_sim_library_files; file->name; file++) {
+        struct dsql_sim_scenario scenario;
+        struct dsql_err err;
+        if (dsql_sim_scenario_read(dsql_span_of((const char *)file->text), file->name, &scenario,
+                                   &err) != DSQL_OK) {
+            fprintf(out, "%-18s %s\n", file->name, err.message);
+            continue;
+        }
+        fprintf(out, "%-18s %s\n", file->name, scenario.about);
+        dsql_sim_scenario_fini(&scenario);
+    }
+}

@@ -1,0 +1,148 @@
+/* The callers of a process: they arrive, check out or wait their turn, hold, and give back. */
+#include <stdlib.h>
+
+#include "sim/world.h"
+
+static void give_back(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_conn *conn = arg;
+    struct dsql_sim_process *process = conn->process;
+    (void)kernel;
+    if (dsql_sim_process_is_paused(process, &conn->hold))
+        return;
+    process->in_use--;
+    if (conn->hung_up)
+        dsql_sim_process_discard(process, conn, DSQL_CLOSE_BROKEN);
+    else if (process->life == DSQL_SIM_DRAINS)
+        dsql_sim_process_discard(process, conn, DSQL_CLOSE_DRAIN);
+    else
+        dsql_sim_workload_offer(process, conn);
+}
+
+static void hold(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
+{
+    const struct dsql_sim_workload *workload = &process->service->workload;
+    process->counts.checkouts++;
+    process->in_use++;
+    dsql_sim_check_checkout(process, conn);
+    dsql_sim_event_init(&conn->hold, give_back, conn);
+    dsql_sim_after(&process->world->kernel, &conn->hold,
+                   workload->hold_ns +
+                       dsql_rng_between(&process->rng, 0, workload->hold_jitter_ns));
+}
+
+static void rest(struct dsql_sim_process *process, struct dsql_sim_caller *caller)
+{
+    dsql_sim_cancel(&process->world->kernel, &caller->tired);
+    dsql_waiting_leave(&process->waiting, &caller->node);
+    caller->next_free = process->first_free;
+    process->first_free = caller;
+}
+
+static void note_wait(struct dsql_sim_process *process, const struct dsql_sim_caller *caller)
+{
+    int64_t waited_ns = dsql_mono_since(process->world->kernel.now, caller->since);
+    if (waited_ns > process->counts.longest_wait_ns)
+        process->counts.longest_wait_ns = waited_ns;
+}
+
+static void give_up(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_caller *caller = arg;
+    struct dsql_sim_process *process = caller->process;
+    (void)kernel;
+    if (dsql_sim_process_is_paused(process, &caller->tired))
+        return;
+    note_wait(process, caller);
+    rest(process, caller);
+    process->counts.empties++;
+    dsql_sim_check_empty(process);
+}
+
+void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
+{
+    struct dsql_waiting_node *first = dsql_waiting_first(&process->waiting);
+    struct dsql_mono now = dsql_sim_process_now(process);
+    if (!dsql_reservoir_return(&process->reservoir, conn->slot, now)) {
+        dsql_sim_process_discard(process, conn, DSQL_CLOSE_EXPIRED_ON_RETURN);
+        return;
+    }
+    if (!first || !dsql_ready_set_claim(&process->reservoir.ready, conn->slot))
+        return;
+    struct dsql_sim_caller *caller = DSQL_CONTAINER_OF(first, struct dsql_sim_caller, node);
+    dsql_sim_check_served(process, caller);
+    note_wait(process, caller);
+    rest(process, caller);
+    hold(process, conn);
+}
+
+static void wait_in_line(struct dsql_sim_process *process)
+{
+    const struct dsql_sim_workload *workload = &process->service->workload;
+    struct dsql_sim_kernel *kernel = &process->world->kernel;
+    int64_t patience_ns = workload->max_wait_ns > 0 ? workload->max_wait_ns
+                                                    : process->world->scenario->pool.empty_wait_ns;
+    struct dsql_sim_caller *caller = process->first_free;
+    if (caller) {
+        process->first_free = caller->next_free;
+    } else {
+        caller = calloc(1, sizeof *caller);
+        if (!caller) {
+            kernel->no_memory = true;
+            return;
+        }
+        caller->process = process;
+        caller->next_made = process->callers;
+        process->callers = caller;
+        dsql_sim_event_init(&caller->tired, give_up, caller);
+    }
+    caller->since = kernel->now;
+    caller->ticket = process->tickets++;
+    process->counts.waits++;
+    dsql_waiting_join(&process->waiting, &caller->node);
+    dsql_sim_after(kernel, &caller->tired, patience_ns);
+}
+
+static void check_out(struct dsql_sim_process *process)
+{
+    uint32_t slot = DSQL_READY_NONE;
+    if (!dsql_waiting_first(&process->waiting)) {
+        slot = dsql_reservoir_checkout(&process->reservoir, dsql_sim_process_now(process),
+                                       &process->hint);
+    }
+    if (slot == DSQL_READY_NONE)
+        wait_in_line(process);
+    else
+        hold(process, &process->conns[slot]);
+}
+
+static void arrive(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_process *process = arg;
+    const struct dsql_sim_workload *workload = &process->service->workload;
+    if (dsql_sim_process_is_paused(process, &process->arrival))
+        return;
+    for (int64_t i = 0; i < workload->burst; i++) {
+        if (process->in_use + (int64_t)process->waiting.count < workload->max_in_use)
+            check_out(process);
+    }
+    dsql_sim_after(kernel, &process->arrival, workload->interval_ns);
+}
+
+void dsql_sim_workload_start(struct dsql_sim_process *process)
+{
+    const struct dsql_sim_workload *workload = &process->service->workload;
+    dsql_sim_event_init(&process->arrival, arrive, process);
+    if (workload->interval_ns > 0) {
+        dsql_sim_after(&process->world->kernel, &process->arrival,
+                       dsql_rng_between(&process->rng, 0, workload->interval_ns));
+    }
+}
+
+void dsql_sim_workload_stop(struct dsql_sim_process *process)
+{
+    struct dsql_waiting_node *node;
+    dsql_sim_cancel(&process->world->kernel, &process->arrival);
+    while ((node = dsql_waiting_first(&process->waiting)))
+        rest(process, DSQL_CONTAINER_OF(node, struct dsql_sim_caller, node));
+}

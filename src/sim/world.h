@@ -1,0 +1,313 @@
+/*
+ * The world of a scenario: processes, each on src/core itself, and the cluster they connect to.
+ *
+ *     world.c       puts it together, lets it run, lets the scenario's events happen
+ *     cluster.c     Aurora DSQL as far as a pool can see it: limits, errors, lifetimes, faults
+ *     process.c     a process: the pool's opener on core's reservoir, in virtual time
+ *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
+ *     allowance_*.c its share of the budget: its own, or a fleet's through a table
+ *     dynamodb.c    the table's manners: latency, refusals, answers that get lost
+ *     checks.c      what must hold, looked at while it runs
+ *     record.c      what is kept for charts and summaries
+ *
+ * A connection has two ends. The cluster's is `at_cluster`; the process's is the slot's state. They
+ * differ while an answer is under way and while a process stands still.
+ */
+#ifndef DSQL_SIM_WORLD_H
+#define DSQL_SIM_WORLD_H
+
+#include "core/bucket.h"
+#include "core/connect_error.h"
+#include "core/permits.h"
+#include "core/refill.h"
+#include "core/registry.h"
+#include "core/reservoir.h"
+#include "core/waiting.h"
+#include "sim/kernel.h"
+#include "sim/scenario.h"
+
+struct dsql_sim_world;
+struct dsql_sim_process;
+
+/* The shortest, and an exponential with this mean on top; the same on every machine. */
+int64_t dsql_sim_draw_latency(struct dsql_rng *rng, int64_t shortest_ns, int64_t tail_ns);
+
+/* ---- the cluster ---- */
+
+enum dsql_sim_verdict {
+    DSQL_SIM_OPENED,
+    DSQL_SIM_THROTTLED, /* 53400 */
+    DSQL_SIM_FULL,      /* 53300 */
+    DSQL_SIM_DENIED,    /* 08006 */
+    DSQL_SIM_REFUSED,   /* nobody listens */
+    DSQL_SIM_TIMED_OUT,
+    DSQL_SIM_VERDICTS
+};
+const char *dsql_sim_verdict_name(enum dsql_sim_verdict verdict);
+
+/* A fault that has begun and not ended; several may overlap. */
+struct dsql_sim_fault {
+    unsigned active;
+    double fraction; /* of the one that began last */
+};
+
+struct dsql_sim_cluster_state {
+    struct dsql_bucket bucket;
+    struct dsql_rng rng;
+    int64_t open, peak;
+    struct dsql_sim_fault refuse, stall, throttle, deny;
+};
+
+/* A connect arrives: what comes of it, and after how long the process learns it. If OPENED, the
+ * connection counts from now on. */
+enum dsql_sim_verdict dsql_sim_cluster_connect(struct dsql_sim_world *world, int64_t *latency_ns);
+void dsql_sim_cluster_close(struct dsql_sim_world *world);
+/* Closes each of its connections with this probability. */
+void dsql_sim_cluster_drop(struct dsql_sim_world *world, double fraction);
+
+/* What libpq would have said of it. */
+struct dsql_connect_failure dsql_sim_verdict_failure(enum dsql_sim_verdict verdict);
+
+/* ---- a process ---- */
+
+struct dsql_sim_conn {
+    struct dsql_sim_process *process;
+    uint32_t slot;
+    enum dsql_sim_verdict verdict;
+    bool at_cluster;              /* the cluster counts it */
+    bool hung_up;                 /* the cluster has closed it, and the process has not noticed */
+    struct dsql_mono began;       /* the connect, by the process's clock */
+    struct dsql_mono born;        /* by the world's */
+    struct dsql_sim_event answer; /* the connect's end reaches the process */
+    struct dsql_sim_event fate;   /* the cluster closes it */
+    struct dsql_sim_event hold;   /* its caller gives it back */
+};
+
+/* A call that waits for a connection. */
+struct dsql_sim_caller {
+    struct dsql_waiting_node node;
+    struct dsql_sim_process *process;
+    struct dsql_mono since; /* by the world's clock */
+    uint64_t ticket;        /* in the order of arrival */
+    struct dsql_sim_event tired;
+    struct dsql_sim_caller *next_free, *next_made;
+};
+
+enum dsql_sim_life { DSQL_SIM_OFF, DSQL_SIM_RUNS, DSQL_SIM_DRAINS };
+
+struct dsql_sim_counts {
+    uint64_t attempts, opens, failures[DSQL_SIM_VERDICTS], token_failures;
+    uint64_t discards[DSQL_DISCARDS];
+    uint64_t checkouts, empties, waits, late_empties; /* late: after it had converged */
+    int64_t longest_wait_ns;
+};
+
+struct dsql_sim_allowance;
+
+struct dsql_sim_process {
+    struct dsql_sim_world *world;
+    const struct dsql_sim_service *service;
+    size_t service_index, number; /* of the service; within it */
+    unsigned lives;               /* starts so far */
+    struct dsql_rng rng;
+    enum dsql_sim_life life;
+    struct dsql_mono paused_until; /* the world's */
+    int64_t drift_ppm, mono_base_ns, wall_offset_ns;
+
+    struct dsql_reservoir reservoir;
+    struct dsql_refill refill;
+    struct dsql_sim_allowance *allowance;
+    struct dsql_sim_conn *conns;
+    struct dsql_mono connect_from; /* staggered start; its clock */
+    int64_t handshake_ns;
+    struct dsql_sim_event turn, start;
+
+    struct dsql_waiting waiting;
+    struct dsql_sim_caller *callers, *first_free; /* all it ever made; those at rest */
+    struct dsql_sim_event arrival;
+    int64_t in_use;
+    uint32_t hint;
+    uint64_t tickets;
+
+    bool full; /* as many open as it wants */
+    struct dsql_mono started, converged, last_full; /* the world's; converged.ns -1: not yet */
+    struct dsql_mono beat_at;      /* when the table last took something from it; the world's */
+    struct dsql_mono silent_until; /* it was silent for longer than the TTL, or is recovering */
+    struct dsql_sim_counts counts;
+};
+
+int64_t dsql_sim_process_target(const struct dsql_sim_process *process);
+/* What its clocks say. */
+struct dsql_mono dsql_sim_process_now(const struct dsql_sim_process *process);
+struct dsql_wall dsql_sim_process_wall(const struct dsql_sim_process *process);
+/* How long `ns` of its time are in the world's. */
+int64_t dsql_sim_process_to_world(const struct dsql_sim_process *process, int64_t ns);
+/* Whether it stands still; if so the event comes again when it goes on. */
+bool dsql_sim_process_is_paused(struct dsql_sim_process *process, struct dsql_sim_event *event);
+
+DSQL_MUST_USE enum dsql_rc dsql_sim_process_init(struct dsql_sim_process *process,
+                                                 struct dsql_sim_world *world, size_t service_index,
+                                                 size_t number);
+void dsql_sim_process_fini(struct dsql_sim_process *process);
+void dsql_sim_process_start(struct dsql_sim_process *process);
+/* All its sockets close; it forgets everything. */
+void dsql_sim_process_crash(struct dsql_sim_process *process);
+/* It gives its budget back and closes what is idle; what is in use, when it comes back. */
+void dsql_sim_process_drain(struct dsql_sim_process *process);
+/* Has its opener look now. */
+void dsql_sim_process_wake(struct dsql_sim_process *process);
+/* Closes an open connection that nobody holds any more. */
+void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
+                              enum dsql_discard why);
+
+/* ---- its callers ---- */
+
+void dsql_sim_workload_start(struct dsql_sim_process *process);
+void dsql_sim_workload_stop(struct dsql_sim_process *process);
+/* An open connection that nobody holds: to who waits longest, or to the ready set. */
+void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn);
+
+/* ---- the budget ---- */
+
+struct dsql_sim_allowance_ops {
+    int64_t (*slots)(struct dsql_sim_allowance *allowance);
+    bool (*permit)(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns);
+    void (*used)(struct dsql_sim_allowance *allowance, int64_t n);
+    void (*opened)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
+    void (*throttled)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
+    void (*full)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
+    void (*drain)(struct dsql_sim_allowance *allowance);
+    void (*destroy)(struct dsql_sim_allowance *allowance);
+};
+
+struct dsql_sim_allowance {
+    const struct dsql_sim_allowance_ops *ops;
+};
+
+/* A process starts: its share of the budget. NULL: no memory. */
+struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process);
+struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process);
+/* The process that an owner's id belongs to, or NULL if that life of it is over. */
+struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id);
+
+/* DynamoDB: whether a request gets through, and how long one way takes. */
+enum dsql_sim_fortune {
+    DSQL_SIM_ANSWERED,
+    DSQL_SIM_UNHEARD,    /* it was carried out, but the answer never arrives */
+    DSQL_SIM_NOT_DONE,   /* refused: throttled, or a conflict */
+    DSQL_SIM_UNREACHABLE /* no answer, and nothing was done */
+};
+enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64_t *one_way_ns);
+
+/* What a fleet shares in the table. */
+struct dsql_sim_table {
+    struct dsql_rng rng;
+    struct dsql_registry registry;
+    struct dsql_sim_letter *letters; /* requests under way */
+    uint64_t requests;
+};
+void dsql_sim_table_fini(struct dsql_sim_table *table);
+
+/* ---- what must hold ---- */
+
+enum { DSQL_SIM_FAILURES_MAX = 16 };
+
+struct dsql_sim_failure {
+    struct dsql_mono at;
+    const char *check; /* "assertZeroEmptyEvents", or "always" for what holds in every world */
+    char text[200];
+};
+
+struct dsql_sim_checks {
+    double connect_level; /* a bucket of its own, from the other side */
+    struct dsql_mono connect_at;
+    int64_t shortest_life_ns, longest_life_ns; /* of connections opened */
+    uint64_t lives;
+    struct dsql_sim_failure failures[DSQL_SIM_FAILURES_MAX];
+    size_t failure_count; /* also counts those that found no place */
+};
+
+void dsql_sim_check_connect(struct dsql_sim_world *world);
+void dsql_sim_check_held(struct dsql_sim_world *world);
+/* The table has taken a request of this owner; and one that takes a block away. */
+void dsql_sim_check_beat(struct dsql_sim_process *process);
+void dsql_sim_check_taken(struct dsql_sim_world *world, const char *owner_id);
+void dsql_sim_check_open(struct dsql_sim_process *process); /* the number of open ones changed */
+void dsql_sim_check_birth(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);
+void dsql_sim_check_checkout(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);
+void dsql_sim_check_served(struct dsql_sim_process *process, const struct dsql_sim_caller *caller);
+void dsql_sim_check_empty(struct dsql_sim_process *process);
+void dsql_sim_check_sample(struct dsql_sim_world *world);
+void dsql_sim_check_end(struct dsql_sim_world *world);
+void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *fmt, ...)
+    DSQL_PRINTF(3, 4);
+
+/* ---- what is kept ---- */
+
+struct dsql_sim_sample {
+    struct dsql_mono at;
+    int64_t connections;               /* as the cluster counts them */
+    uint64_t attempts, opens, empties; /* so far */
+    uint64_t discards[DSQL_DISCARDS];
+};
+
+struct dsql_sim_mark {
+    struct dsql_mono at;
+    const char *text; /* the scenario's word for it */
+    char where[64];
+};
+
+struct dsql_sim_record {
+    struct dsql_sim_sample *samples;
+    int64_t *ready, *in_use; /* samples x services */
+    size_t sample_count, sample_cap, services;
+    struct dsql_sim_mark *marks;
+    size_t mark_count, mark_cap;
+    uint64_t peak_sample; /* connects between two samples, at most */
+};
+
+DSQL_MUST_USE enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
+                                                const struct dsql_sim_scenario *scenario);
+void dsql_sim_record_fini(struct dsql_sim_record *record);
+void dsql_sim_record_sample(struct dsql_sim_world *world);
+void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const char *where);
+
+/* ---- all of it ---- */
+
+struct dsql_sim_occurrence {
+    struct dsql_sim_world *world;
+    const struct dsql_sim_happening *happening;
+    struct dsql_sim_event begin, end, deadline;
+    int64_t times_left;
+    size_t next; /* restart: the process whose turn it is */
+    struct dsql_mono over;
+};
+
+struct dsql_sim_world {
+    const struct dsql_sim_scenario *scenario;
+    uint64_t seed;
+    struct dsql_sim_kernel kernel;
+    struct dsql_sim_cluster_state cluster;
+    struct dsql_sim_fault token_failure, dynamodb_outage, dynamodb_throttle;
+    struct dsql_sim_process *processes;
+    size_t process_count;
+    struct dsql_sim_occurrence *occurrences;
+    struct dsql_mono quiet_from; /* when the last of those that began is over */
+    struct dsql_sim_event sample;
+    struct dsql_sim_checks checks;
+    struct dsql_sim_record record;
+    struct dsql_sim_table table;
+};
+
+DSQL_MUST_USE enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
+                                               const struct dsql_sim_scenario *scenario,
+                                               uint64_t seed, struct dsql_err *err);
+void dsql_sim_world_fini(struct dsql_sim_world *world);
+
+/* Lets it run on for a while, at most to the scenario's end; false once that is reached. */
+bool dsql_sim_world_advance(struct dsql_sim_world *world, int64_t ns);
+
+/* Sums over all processes. */
+void dsql_sim_world_counts(const struct dsql_sim_world *world, struct dsql_sim_counts *counts);
+
+#endif

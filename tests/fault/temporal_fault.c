@@ -1,0 +1,97 @@
+/* The Nth allocation fails while the store's own objects are made and used. */
+#include "support/alloc_fault.h"
+#include "support/test.h"
+#include "temporal/call.h"
+
+static bool use_statements(void)
+{
+    static struct dsql_statements statements;
+    bool ok = dsql_statements_init(&statements, NULL) == DSQL_OK;
+    if (ok) {
+        const struct dsql_statement *s = &statements.of[DSQL_OP_InsertIntoTransferTasks][0];
+        assert_non_null(strstr(s->by_size[1].sql, "($1, $2, $3, $4), ($5, $6, $7, $8)"));
+    }
+    dsql_statements_fini(&statements);
+    return ok;
+}
+
+/* Of many rows every one keeps its own token; what could not be remembered is not half there. */
+static bool use_tokens(void)
+{
+    struct dsql_tokens tokens = {0};
+    bool ok = true;
+    int64_t known = 0;
+    for (int64_t i = 0; i < 20 && ok; i++) {
+        struct dsql_param key[] = {dsql_i64(i), dsql_raw("name", (size_t)(i % 5))}, id;
+        struct dsql_token token = {0};
+        struct dsql_param value = dsql_i64(i * 10);
+        id = dsql_raw("0123456789abcdef", 16);
+        dsql_token_set(&token, 0, &value);
+        dsql_token_set(&token, 1, &id);
+        ok = dsql_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token) == DSQL_OK;
+        known += ok;
+        value = dsql_i64(i * 10 + 1); /* a newer one takes its place */
+        dsql_token_set(&token, 0, &value);
+        if (ok)
+            assert_int_equal(dsql_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token),
+                             DSQL_OK);
+    }
+    for (int64_t i = 0; i < 20; i++) {
+        struct dsql_param key[] = {dsql_i64(i), dsql_raw("name", (size_t)(i % 5))};
+        const struct dsql_token *token = dsql_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2);
+        assert_int_equal(token != NULL, i < known);
+        if (token) {
+            assert_int_equal(token->values[0].as.i64, i * 10 + 1);
+            assert_memory_equal(token->values[1].as.ptr, "0123456789abcdef", 16);
+        }
+        assert_null(dsql_tokens_find(&tokens, DSQL_FENCED_EXECUTION, key, 2));
+        key[1] = dsql_null();
+        assert_null(dsql_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2));
+    }
+    dsql_tokens_fini(&tokens);
+    return ok;
+}
+
+/* So many inputs that their parameters need memory. */
+static bool use_parameters(void)
+{
+    enum { COUNT = 30, FIELDS = 5 };
+    struct dsql_param values[COUNT * FIELDS];
+    struct dsql_call call = {.op = dsql_op_info(DSQL_OP_InsertIntoTasks), .count = COUNT};
+    for (int i = 0; i < COUNT; i++) {
+        struct dsql_param one[FIELDS] = {dsql_i64(i), dsql_bytes("\xff\0q", 3), dsql_i64(i),
+                                         dsql_bytes("d", 1), dsql_text_n("e", 1)};
+        memcpy(values + (ptrdiff_t)i * FIELDS, one, sizeof(one));
+    }
+    bool ok = dsql_call_convert(&call, values) == DSQL_OK;
+    if (ok) {
+        assert_int_equal(call.params[FIELDS + 1].len, 5);
+        assert_memory_equal(call.params[FIELDS + 1].as.ptr, "\xc3\xbf\x01\x01q", 5);
+    }
+    assert_int_equal(values[1].len, 3); /* the caller's are as they were */
+    dsql_call_fini(&call);
+    return ok;
+}
+
+TEST(statements)
+{
+    assert_true(alloc_fault_run("statements", use_statements, false) > 2);
+}
+TEST(tokens)
+{
+    assert_true(alloc_fault_run("tokens", use_tokens, false) > 10);
+}
+TEST(parameters)
+{
+    assert_true(alloc_fault_run("parameters", use_parameters, false) > 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statements),
+        cmocka_unit_test(tokens),
+        cmocka_unit_test(parameters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
