@@ -10,7 +10,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
-    bootstrap-test docs temporal temporal-run temporal-test temporal-soak
+    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -75,11 +75,15 @@ temporal: all ## build build/temporal/temporal-dsql-server, the Temporal server 
 temporal-run: temporal ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
 
-temporal-test: temporal ## Temporal's own persistence suites, then workflows, on dsql local
-	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
+temporal-test: temporal temporal-suites ## Temporal's own persistence suites, then workflows, on dsql local
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/run.sh
+
+temporal-suites: all
+	@mkdir -p $(BUILD)/temporal
+	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
+	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/plugin ./dsql
 
 temporal-soak: temporal ## workflows while everything fails, and with two servers (minutes)
 	@integrations/temporal/test/faults.sh

@@ -50,12 +50,14 @@ func (e *Error) Error() string {
 
 func (e *Error) is(rc C.int) bool { return e.rc == rc }
 
+const rcCommitUnknown = C.DSQL_COMMIT_UNKNOWN
+
 // outward is an error as Temporal's stores compare it: the bare sentinels where there is one.
 func outward(ctx context.Context, err *Error) error {
 	switch err.rc {
 	case C.DSQL_NOT_FOUND:
 		return sql.ErrNoRows
-	case C.DSQL_CANCELLED, C.DSQL_TIMEOUT, C.DSQL_COMMIT_UNKNOWN:
+	case C.DSQL_CANCELLED, C.DSQL_TIMEOUT, rcCommitUnknown:
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
@@ -105,7 +107,7 @@ func note(ctx context.Context, inTx bool, err *Error) {
 		}
 	case C.DSQL_CONDITION_FAILED:
 		o.condition = err
-	case C.DSQL_COMMIT_UNKNOWN:
+	case rcCommitUnknown:
 		o.unknown = err
 	}
 }

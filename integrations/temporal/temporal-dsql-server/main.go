@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -19,7 +20,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
-	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite" // visibility of the embedded configuration
+	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql" // to compare with
+	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"     // visibility of the embedded configuration
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -54,7 +56,7 @@ func parse() options {
 	flag.StringVar(&o.file, "config", "", "a Temporal configuration `FILE` of your own, which replaces all of the embedded one")
 	flag.IntVar(&o.port, "port", 7233, "port of the frontend on 127.0.0.1; 0 for any; the others are any")
 	flag.IntVar(&o.shards, "shards", 4, "history shards; decided once for a cluster")
-	flag.StringVar(&o.namespace, "namespace", "default", "register this namespace if it is not there; empty for none")
+	flag.StringVar(&o.namespace, "namespace", "default", "register this namespace if it is not there (frontend); empty for none")
 	flag.StringVar(&o.visibility, "visibility", "", "keep visibility in this SQLite `FILE`; without it, in memory")
 	flag.StringVar(&o.metrics, "metrics", "", "serve libdsql's metrics at http://`HOST:PORT`/metrics")
 	flag.StringVar(&o.logLevel, "log-level", "warn", "error, warn, info or debug")
@@ -103,11 +105,12 @@ func load(o options) (*config.Config, error) {
 	return cfg, yaml.Unmarshal(text.Bytes(), cfg)
 }
 
-// open refuses a cluster whose schema is older than what this server needs.
+// open refuses a cluster whose schema is older than what this server needs. Stores of Temporal's own are
+// none of its business.
 func open(cfg *config.Config) (func(), error) {
 	store := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore]
 	if store.CustomDataStoreConfig == nil {
-		return nil, fmt.Errorf("the default store %q is no customDatastore", cfg.Persistence.DefaultStore)
+		return func() {}, nil
 	}
 	return dsql.Open(dsql.SQLConfig(store.CustomDataStoreConfig.Options))
 }
@@ -168,8 +171,9 @@ func run() error {
 		return err
 	}
 	defer done()
+	services := strings.Split(o.services, ",")
 	with := []temporal.ServerOption{
-		temporal.ForServices(strings.Split(o.services, ",")),
+		temporal.ForServices(services),
 		temporal.WithConfig(cfg),
 		temporal.WithCustomDataStoreFactory(dsql.DataStore),
 		temporal.InterruptOn(temporal.InterruptCh()),
@@ -184,7 +188,7 @@ func run() error {
 	if o.metrics != "" {
 		go serveMetrics(o.metrics)
 	}
-	if o.file == "" && o.namespace != "" {
+	if o.namespace != "" && slices.Contains(services, "frontend") {
 		address := fmt.Sprintf("127.0.0.1:%d", cfg.Services["frontend"].RPC.GRPCPort)
 		go func() {
 			if err := register(address, o.namespace); err != nil {

@@ -1,4 +1,5 @@
 #!/bin/bash
+# shellcheck disable=SC2034 # what is set here is used by those who read this file
 # What the scripts here share: a 'dsql local' with its data in a scratch folder, servers on it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -56,7 +57,7 @@ start_server() {
     [ -n "$address" ] || fail "the server does not come up: $(tail -3 "$log")"
     eval "pid_$name=$pid address_$name=$address"
 }
-starts=0 pid_a= address_a= pid_b= # set by start_server
+starts=0 pid_a='' address_a='' pid_b='' # set by start_server
 
 kill_server() { # kill_server PID SIGNAL
     kill "-$2" "$1"
