@@ -25,6 +25,8 @@ test: bootstrap-test all ## build and run all tests
 soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
+	@bash tests/sim_mutants.sh
+	@$(BUILD)/dsql sim fuzz --seconds 60
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
