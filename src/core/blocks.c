@@ -292,6 +292,9 @@ static bool owes_report(const struct dsql_blocks *b)
 static bool is_dead(const struct dsql_blocks *b, const struct dsql_blocks_seen *seen,
                     struct dsql_mono now)
 {
+    /* Nearly always enough, and asked for every owner at every turn. */
+    if (dsql_mono_since(now, seen->since) < dsql_blocks_still_ns(b->config.ttl_ns))
+        return false;
     const struct dsql_block *block = dsql_registry_find(&b->view, seen->id);
     int64_t still_ns = dsql_blocks_still_ns(most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
     return dsql_mono_since(now, seen->since) >= still_ns &&

@@ -281,11 +281,15 @@ enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
 
 void dsql_sim_world_fini(struct dsql_sim_world *world)
 {
+    /* Whatever is cancelled moves other events: all of them are there until none is cancelled any
+     * more. */
+    for (size_t i = 0; i < world->process_count; i++)
+        dsql_sim_process_crash(&world->processes[i]);
+    dsql_sim_table_fini(&world->table);
     for (size_t i = 0; i < world->process_count; i++)
         dsql_sim_process_fini(&world->processes[i]);
     free(world->processes);
     free(world->occurrences);
-    dsql_sim_table_fini(&world->table);
     dsql_sim_record_fini(&world->record);
     dsql_sim_kernel_fini(&world->kernel);
 }

@@ -129,7 +129,7 @@ struct dsql_sim_process {
     uint32_t hint;
     uint64_t tickets;
 
-    bool full; /* as many open as it wants */
+    bool full;                                      /* as many open as it wants */
     struct dsql_mono started, converged, last_full; /* the world's; converged.ns -1: not yet */
     struct dsql_mono beat_at;      /* when the table last took something from it; the world's */
     struct dsql_mono silent_until; /* it was silent for longer than the TTL, or is recovering */
