@@ -10,7 +10,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
-    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak
+    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -90,6 +90,10 @@ temporal-suites: all
 temporal-soak: temporal ## workflows while everything fails, and with two servers (minutes)
 	@integrations/temporal/test/faults.sh
 	@integrations/temporal/test/two.sh
+
+temporal-bench: temporal ## one-activity workflows on this store and on postgres12_pgx, side by side
+	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-delay
+	@GO="$(GO)" integrations/temporal/test/bench.sh
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
