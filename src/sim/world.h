@@ -129,7 +129,7 @@ struct dsql_sim_process {
     uint32_t hint;
     uint64_t tickets;
 
-    bool full; /* as many open as it wants */
+    bool full;                                      /* as many open as it wants */
     struct dsql_mono started, converged, last_full; /* the world's; converged.ns -1: not yet */
     struct dsql_mono beat_at;      /* when the table last took something from it; the world's */
     struct dsql_mono silent_until; /* it was silent for longer than the TTL, or is recovering */
@@ -246,8 +246,8 @@ void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *
 
 struct dsql_sim_sample {
     struct dsql_mono at;
-    int64_t connections;               /* as the cluster counts them */
-    uint64_t attempts, opens, empties; /* so far */
+    int64_t connections;                         /* as the cluster counts them */
+    uint64_t attempts, opens, empties, requests; /* so far; requests: to DynamoDB */
     uint64_t discards[DSQL_DISCARDS];
 };
 
@@ -263,7 +263,8 @@ struct dsql_sim_record {
     size_t sample_count, sample_cap, services;
     struct dsql_sim_mark *marks;
     size_t mark_count, mark_cap;
-    uint64_t peak_sample; /* connects between two samples, at most */
+    uint64_t peak_requests; /* to DynamoDB, likewise */
+    uint64_t peak_sample;   /* connects between two samples, at most */
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
