@@ -100,10 +100,11 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
             (long long)world->cluster.peak, (long long)scenario->budget.connections,
             list_discards(&counts, text, sizeof text));
     if (world->table.requests > 0) {
-        fprintf(out, "  DynamoDB: %llu requests, at most %llu in %s\n",
+        fprintf(out, "  DynamoDB: %llu requests, at most %llu in %s; throttled: %llu\n",
                 (unsigned long long)world->table.requests,
                 (unsigned long long)world->record.peak_requests,
-                scenario->sample_ns == DSQL_S ? "a second" : "a sample");
+                scenario->sample_ns == DSQL_S ? "a second" : "a sample",
+                (unsigned long long)world->table.throttled);
     }
     if (counts.waits > 0) {
         fprintf(out, "  waits: %llu, the longest %s\n", (unsigned long long)counts.waits,

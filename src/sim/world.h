@@ -204,7 +204,8 @@ struct dsql_sim_table {
     struct dsql_rng rng;
     struct dsql_registry registry;
     struct dsql_sim_letter *letters; /* requests under way */
-    uint64_t requests;
+    struct dsql_bucket units;        /* of the partition */
+    uint64_t requests, throttled;
 };
 void dsql_sim_table_fini(struct dsql_sim_table *table);
 
