@@ -9,7 +9,8 @@ JOBS         := $(shell nproc)
 CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap bootstrap-test docs
+.PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
+    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -25,9 +26,12 @@ test: bootstrap-test all ## build and run all tests
 soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
+	@SPIN_SECONDS=300 tests/spin/check.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget.sh
 	@bash tests/sim_mutants.sh
 	@$(BUILD)/dsql sim fuzz --seconds 60
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
+	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)
@@ -62,6 +66,31 @@ docs: all ## print the reference pages in docs/ anew from the tables
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md
 
+# Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
+GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
+GO_BUILD := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
+temporal: all ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
+	@test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+	@mkdir -p $(BUILD)/temporal
+	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-dsql-server ./temporal-check
+
+temporal-run: temporal ## start dsql local and the Temporal server, and run a first workflow
+	@integrations/temporal/test/run.sh --stay
+
+temporal-test: temporal temporal-suites ## Temporal's own persistence suites, then workflows, on dsql local
+	@integrations/temporal/test/suites.sh
+	@integrations/temporal/test/schema.sh
+	@integrations/temporal/test/run.sh
+
+temporal-suites: all
+	@mkdir -p $(BUILD)/temporal
+	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
+	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/plugin ./dsql
+
+temporal-soak: temporal ## workflows while everything fails, and with two servers (minutes)
+	@integrations/temporal/test/faults.sh
+	@integrations/temporal/test/two.sh
+
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	@cmake --build $(BUILD)
@@ -71,7 +100,7 @@ clean: ## remove what was built
 	@rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 bootstrap:
 	@scripts/bootstrap

@@ -54,4 +54,4 @@ for kind in select update; do
         "$(awk "BEGIN {printf \"%.2f\", ${best[$kind.ours]} / ${best[$kind.heap]}}")"
 done
 # In a folder made for the run, as the tests do: nothing waits for the disk.
-"$build/dsql" local exec -- bash -c '"$0" make; "$0" hot 16 "$1"; "$0" hot 1 "$1"' "$build/tests/occ_storm" "$seconds"
+"$build/dsql" local exec -- bash -c '"$0" make; "$0" hot 16 "$1"; "$0" hot 1 "$1"; "$0" way 15 "$1"' "$build/tests/occ_storm" "$seconds"

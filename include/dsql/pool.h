@@ -135,7 +135,8 @@ DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
 
 /*
  * Gives it back. One that is broken, inside a transaction, in pipeline mode, has results unread or
- * is too old is closed instead. NULL is fine.
+ * is too old is closed instead. What else was changed in it (PQsetnonblocking(), a notice
+ * processor, SET) stays for the next caller. NULL is fine.
  */
 DSQL_API void dsql_pool_return(struct dsql_conn *conn);
 

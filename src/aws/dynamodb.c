@@ -77,7 +77,7 @@ static enum dsql_rc send_once(struct dsql_ddb *ddb, const char *operation, struc
 {
     struct dsql_keys keys = {0};
     struct dsql_sigv4_added added = {.count = 0};
-    struct dsql_http_response response;
+    struct dsql_http_response response = {0};
     char target[64], hash[DSQL_SIGV4_HEX_SIZE], memory[4096];
     struct dsql_strbuf name, text;
     dsql_strbuf_init(&name, target, sizeof(target));

@@ -359,7 +359,8 @@ static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_option
         rc = dsql_credentials_new(&options, &f->own_credentials, err);
     }
     if (!rc)
-        rc = dsql_fleet_blocks(o, endpoint, &f->protocol, err);
+        rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks
+                                            : dsql_fleet_leases)(o, endpoint, &f->protocol, err);
     if (rc)
         return rc;
     const struct dsql_ddb_options ddb = {
@@ -420,12 +421,12 @@ enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_
         f = f->next;
     if (!f) {
         rc = fleet_new(o, key, &f, err);
-        if (!rc) {
+        if (!rc && f) {
             f->next = fleets;
             fleets = f;
         }
     }
-    if (!rc) {
+    if (!rc && f) {
         f->handle_count++;
         h->fleet = f;
         pthread_mutex_lock(&f->wake_lock);

@@ -44,6 +44,11 @@ DSQL_MUST_USE enum dsql_rc dsql_fleet_blocks(const struct dsql_budget_options *o
                                              struct dsql_fleet_protocol **protocol,
                                              struct dsql_err *err);
 
+DSQL_MUST_USE enum dsql_rc dsql_fleet_leases(const struct dsql_budget_options *options,
+                                             const char *endpoint,
+                                             struct dsql_fleet_protocol **protocol,
+                                             struct dsql_err *err);
+
 /* The host name alone for the usual port, so that it is the same as in other programs' items. */
 void dsql_fleet_endpoint(const char *endpoint, char *name, size_t size);
 

@@ -12,24 +12,38 @@
 
 #include <jansson.h>
 
-#include "base/time.h"
+#include "aws/dynamodb.h"
+#include "core/leases.h"
 
 #define DSQL_LEASE_COUNTER_PREFIX "dsqllease_counter#"
 #define DSQL_LEASE_PREFIX         "dsqllease#"
 #define DSQL_CONNECT_PREFIX       "dsqlconnect#"
 
-enum { DSQL_LEASE_ID_LEN = 32, DSQL_LEASE_TTL_S = 180 };
+enum { DSQL_LEASE_TTL_S = 180 };
 
 struct dsql_lease_item {
-    char
-        id[DSQL_LEASE_ID_LEN + 1]; /* other programs' longer ones are cut: only ours are acted on */
-    char owner[17];
-    int64_t ttl_epoch, created_ms, beat;
-    bool renewed; /* has owner and beat */
+    struct dsql_lease_found lease; /* other programs' longer ids are cut: only ours are acted on */
+    int64_t ttl_epoch, created_ms;
 };
 
 /* False if it is no lease. */
 bool dsql_lease_read(const json_t *item, struct dsql_lease_item *lease);
+
+/* Where the items are, whose they are, and by which clock. */
+struct dsql_lease_place {
+    const char *table, *endpoint, *service, *owner;
+    int64_t limit, rate;
+    struct dsql_wall now;
+    json_t *from; /* SCAN: where the page before ended; NULL for the first */
+};
+
+/* The operation's name in *name, and its body. */
+json_t *dsql_lease_request(const struct dsql_lease_place *place, const struct dsql_leases_op *op,
+                           const char **name);
+
+/* What an answer means for the operation. The page of a SCAN is not read here. */
+void dsql_lease_answer(const struct dsql_leases_op *op, const struct dsql_ddb_reply *reply,
+                       struct dsql_leases_answer *answer);
 
 /* A page of the leases of an endpoint; from is where the page before ended, or NULL. */
 json_t *dsql_lease_scan(const char *table, const char *endpoint, json_t *from);

@@ -45,7 +45,7 @@ static enum dsql_rc wait_for_table(const struct dsql_budget_table *t, struct dsq
         }
         if (active)
             return DSQL_OK;
-        const struct timespec pause = {.tv_nsec = 500 * 1000 * 1000};
+        const struct timespec pause = {.tv_nsec = 500000000L};
         (void)nanosleep(&pause, NULL);
     }
     return dsql_err_set(err, DSQL_TIMEOUT, "table %s is still being made", t->table);
@@ -123,7 +123,7 @@ enum dsql_rc dsql_budget_release(const struct dsql_budget_table *t, const char *
         rc = dsql_err_set(err, DSQL_NOT_FOUND, "no owner %.32s", owner);
         dsql_err_hint(err, "'dsql budget status' lists the owners");
     }
-    if (!rc) {
+    if (block) {
         struct dsql_registry_op op = {.kind = DSQL_REGISTRY_LEAVE,
                                       .block = *block,
                                       .beat_old = block->beat,
@@ -164,7 +164,7 @@ static void count_leases(const json_t *items, struct dsql_wall now,
         if (!dsql_lease_read(json_array_get(items, i), &lease))
             continue;
         survey->leases++;
-        survey->renewed += lease.renewed;
+        survey->renewed += lease.lease.renewed;
         survey->expired += lease.ttl_epoch < now.ns / DSQL_S;
     }
 }

@@ -1,6 +1,7 @@
 /* `dsql local`: Aurora DSQL on your desk. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -27,10 +28,17 @@ static enum dsql_rc check_ready_file(const char *path, struct dsql_err *err)
 {
     if (!path)
         return DSQL_OK;
-    enum dsql_rc rc = write_file(path, DSQL_SPAN(""), err);
-    if (!rc)
-        (void)unlink(path);
-    return rc;
+    /* Under another name: who waits for the file must not find an empty one. */
+    char trial[PATH_MAX];
+    int len = snprintf(trial, sizeof(trial), "%s.trial", path);
+    if (len < 0 || (size_t)len >= sizeof(trial))
+        return dsql_err_set(err, DSQL_INVALID, "the name of the ready file is too long");
+    enum dsql_rc rc = write_file(trial, DSQL_SPAN(""), err);
+    if (rc)
+        return rc;
+    (void)unlink(trial);
+    (void)unlink(path); /* of an earlier start */
+    return DSQL_OK;
 }
 
 static enum dsql_rc announce(const struct dsql_local *local, const char *ready_file,

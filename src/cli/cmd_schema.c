@@ -188,7 +188,7 @@ const struct dsql_command dsql_cmd_schema_apply = {
 const struct dsql_command dsql_cmd_schema_verify = {
     .name = "schema verify",
     .operands = "",
-    .summary = "compare the tables of Temporal's store with what they should be",
+    .summary = "compare the tables of Temporal's store with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
         "different or not valid. Ends with status 1 if there is anything. Changes nothing.",

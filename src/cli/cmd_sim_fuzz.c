@@ -141,7 +141,7 @@ static int run(const struct dsql_args *args)
 const struct dsql_command dsql_cmd_sim_fuzz = {
     .name = "sim fuzz",
     .operands = "",
-    .summary = "run random fleets through random trouble and check what must always hold",
+    .summary = "random fleets in random trouble: what must always hold",
     .text = "Draws worlds: fleets, budgets, clocks, and trouble of every kind, many at once. In "
             "each, the fleet keeps its cap and its rate, connections their guard window, callers "
             "their order, and, if it fits, it is whole again when the trouble is over.\n\n"

@@ -158,6 +158,8 @@ static enum dsql_rc open_pool(struct up *up, struct dsql_err *err)
     o->max_open = o->target_ready = up->connections;
     o->low_watermark = 0; /* we watch it fill */
     o->staggered_startup_ns = 0;
+    if (up->local.pid > 0)
+        o->budget = DSQL_BUDGET_LOCAL; /* nobody shares this endpoint */
     o->metrics = up->metrics;
     if (up->lifetime_given || !getenv("DSQL_RESERVOIR_BASE_LIFETIME")) {
         o->base_lifetime_ns = up->lifetime_ns;

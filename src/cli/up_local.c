@@ -117,7 +117,7 @@ static enum dsql_rc wait_until_ready(struct dsql_up_local *local, const sigset_t
     const struct timespec tick = {.tv_nsec = TICK_NS};
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system);
     path_of(local, "ready", &ready);
-    while (access(ready, R_OK) != 0) {
+    while (read_file(ready, memory, sizeof(memory)) <= 0) { /* it may be tried out while empty */
         if (waitpid(local->pid, NULL, WNOHANG) == local->pid) {
             local->pid = 0;
             return say_why_it_ended(local, err);
@@ -128,9 +128,7 @@ static enum dsql_rc wait_until_ready(struct dsql_up_local *local, const sigset_t
         if (sigtimedwait(stop, NULL, &tick) > 0)
             return dsql_err_set(err, DSQL_CANCELLED, "stopped before the local endpoint was ready");
     }
-    ssize_t n = read_file(ready, memory, sizeof(memory));
-    enum dsql_rc rc =
-        n > 0 ? take_environment(memory, err) : dsql_err_set(err, DSQL_IO, "can't read %s", ready);
+    enum dsql_rc rc = take_environment(memory, err);
     explicit_bzero(memory, sizeof(memory));
     return rc;
 }

@@ -30,12 +30,9 @@ const struct dsql_setting_info dsql_settings[DSQL_SETTING_COUNT] = {
 };
 
 const struct dsql_setting_alias dsql_setting_aliases[DSQL_SETTING_ALIAS_COUNT] = {
-    {DSQL_SETTING_endpoint, "CLUSTER_ENDPOINT"},
-    {DSQL_SETTING_region, "AWS_REGION"},
-    {DSQL_SETTING_region, "AWS_DEFAULT_REGION"},
-    {DSQL_SETTING_region, "REGION"},
-    {DSQL_SETTING_database, "PGDATABASE"},
-    {DSQL_SETTING_hostaddr, "PGHOSTADDR"},
+    {DSQL_SETTING_endpoint, "CLUSTER_ENDPOINT"}, {DSQL_SETTING_region, "AWS_REGION"},
+    {DSQL_SETTING_region, "AWS_DEFAULT_REGION"}, {DSQL_SETTING_region, "REGION"},
+    {DSQL_SETTING_database, "PGDATABASE"},       {DSQL_SETTING_hostaddr, "PGHOSTADDR"},
     {DSQL_SETTING_ca_file, "PGSSLROOTCERT"},
 };
 

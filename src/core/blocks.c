@@ -220,7 +220,7 @@ static int64_t flow_by(const struct dsql_blocks *b, struct dsql_mono now)
 static int64_t stock(const struct dsql_blocks *b)
 {
     int64_t owners = (int64_t)most(1, (int64_t)b->view.count);
-    int64_t expected = b->opens_per_beat > 0 ? b->opens_per_beat * 3 / 2 / PER_MILLE + 1 : 0;
+    int64_t expected = b->opens_per_beat > 0 ? b->opens_per_beat * 2 / PER_MILLE + 3 : 0;
     return b->draining ? 0 : least(expected, b->config.burst / (2 * owners));
 }
 
@@ -392,7 +392,7 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
     if (plan.claim) {
         int64_t up = b->config.rate * DSQL_PERMIT;
         int64_t passed_ms =
-            least(RECOVERY_S * 1000, dsql_mono_since(now, b->claim_since) / DSQL_MS);
+            least(INT64_C(1000) * RECOVERY_S, dsql_mono_since(now, b->claim_since) / DSQL_MS);
         op->claim = true;
         op->claim_old = b->view.claim;
         op->spent_add -= b->view.spent;

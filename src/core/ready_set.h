@@ -4,7 +4,7 @@
  * part of core that many threads may use at once.
  *
  * The bits are spread over cache lines (eight slots a line in small sets, 64 in large ones), and a
- * taker starts at a line of its choice, so that threads seldom meet.
+ * taker starts at a slot of its choice, so that threads seldom meet.
  *
  * Memory order. Setting a bit releases what the owner wrote, clearing one acquires it; that is all
  * the slots need. Beyond that, setting a bit is sequentially consistent and so are the loads of a
@@ -45,19 +45,28 @@ static inline void dsql_ready_set_put(struct dsql_ready_set *set, uint32_t slot)
                              memory_order_seq_cst);
 }
 
-/* Takes any; DSQL_READY_NONE if the scan found none. *hint, any number at first, is where to look
- * first and becomes where it was found. */
+/* Takes any; DSQL_READY_NONE if the scan found none. *hint, any number at first, is the slot to try
+ * first and becomes the one that was found: a thread that asks again is likely to get the same. */
 static inline uint32_t dsql_ready_set_take(struct dsql_ready_set *set, uint32_t *hint)
 {
-    uint32_t line = *hint < set->line_count ? *hint : *hint % set->line_count;
+    uint32_t line = *hint >> set->line_shift;
+    if (*hint < set->capacity) {
+        _Atomic uint64_t *at = &set->lines[line].bits;
+        uint64_t bit = UINT64_C(1) << (*hint & ((1U << set->line_shift) - 1));
+        if ((atomic_load_explicit(at, memory_order_seq_cst) & bit) != 0 &&
+            (atomic_fetch_and_explicit(at, ~bit, memory_order_seq_cst) & bit) != 0)
+            return *hint;
+    } else {
+        line %= set->line_count;
+    }
     for (uint32_t n = set->line_count; n > 0; n--) {
         _Atomic uint64_t *at = &set->lines[line].bits;
         uint64_t bits = atomic_load_explicit(at, memory_order_seq_cst);
         while (bits != 0) {
             if (atomic_compare_exchange_weak_explicit(at, &bits, bits & (bits - 1),
                                                       memory_order_seq_cst, memory_order_seq_cst)) {
-                *hint = line;
-                return (line << set->line_shift) + (uint32_t)__builtin_ctzll(bits);
+                *hint = (line << set->line_shift) + (uint32_t)__builtin_ctzll(bits);
+                return *hint;
             }
         }
         line = line + 1 < set->line_count ? line + 1 : 0;

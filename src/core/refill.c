@@ -10,11 +10,14 @@ static const struct dsql_backoff waits[DSQL_CONNECT_CLASSES] = {
     [DSQL_CONNECT_NETWORK] = {250 * DSQL_MS, 30 * DSQL_S, 0.5},
 };
 
+enum { WINDOW_MAX = 1000, WINDOW_SUSPECT = 256 };
+
 void dsql_refill_init(struct dsql_refill *refill, const struct dsql_backoff *network,
                       struct dsql_mono now)
 {
     *refill = (struct dsql_refill){.round_at = now,
                                    .not_before = now,
+                                   .window = WINDOW_MAX,
                                    .network = network ? *network : waits[DSQL_CONNECT_NETWORK]};
 }
 
@@ -38,6 +41,10 @@ struct dsql_refill_verdict dsql_refill_failed(struct dsql_refill *refill,
     refill->last = cls;
     refill->round_at = now;
     verdict.first = true;
+    if (cls == DSQL_CONNECT_NETWORK) {
+        int64_t suspect = refill->window < WINDOW_SUSPECT ? refill->window : WINDOW_SUSPECT;
+        refill->window = suspect > 1 ? suspect / 2 : 1;
+    }
     if (cls == DSQL_CONNECT_TOKEN_EXPIRED && !refill->renewed) {
         refill->renewed = true;
         refill->hopeless = false;
@@ -56,6 +63,10 @@ struct dsql_refill_verdict dsql_refill_failed(struct dsql_refill *refill,
 void dsql_refill_opened(struct dsql_refill *refill)
 {
     refill->rounds = 0;
+    if (refill->window < WINDOW_MAX && ++refill->successes >= refill->window / 4) {
+        refill->window++;
+        refill->successes = 0;
+    }
     refill->renewed = refill->hopeless = false;
     refill->not_before = refill->round_at;
 }
@@ -64,4 +75,11 @@ int64_t dsql_refill_wait_ns(const struct dsql_refill *refill, struct dsql_mono n
 {
     int64_t left_ns = dsql_mono_since(refill->not_before, now);
     return refill->rounds > 0 && left_ns > 0 ? left_ns : 0;
+}
+
+int64_t dsql_refill_limit(const struct dsql_refill *refill, int64_t limit)
+{
+    if (refill->rounds > 0)
+        return 1;
+    return limit < refill->window ? limit : refill->window;
 }

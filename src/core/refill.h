@@ -28,6 +28,8 @@ struct dsql_refill {
     bool renewed;  /* a new token was asked for since the last success */
     bool hopeless; /* the last round: waiting alone does not help */
     struct dsql_backoff network;
+    int64_t window;    /* attempts at once, as failures allow */
+    int64_t successes; /* since the window grew */
 };
 
 /* `network`: the waits of that class; NULL for those above. */
@@ -49,10 +51,10 @@ void dsql_refill_opened(struct dsql_refill *refill);
 /* 0 if an attempt may begin now. */
 int64_t dsql_refill_wait_ns(const struct dsql_refill *refill, struct dsql_mono now);
 
-/* How many attempts may be under way, when `limit` is the number in good times. */
-static inline int64_t dsql_refill_limit(const struct dsql_refill *refill, int64_t limit)
-{
-    return refill->rounds > 0 ? 1 : limit;
-}
+/* How many attempts may be under way, when `limit` is the number in good times. More of them may be
+ * what makes them fail (a server, or this machine, that is too slow for so many handshakes at once
+ * lets all of them time out), so a failed round of class network sets the number to 128, the next
+ * ones halve it, and as many successes as a quarter of it raise it by one. */
+int64_t dsql_refill_limit(const struct dsql_refill *refill, int64_t limit);
 
 #endif

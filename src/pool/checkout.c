@@ -9,10 +9,12 @@
 #include "pool/pool.h"
 #include "pool/visitors.h"
 
-enum { SAMPLE = 64 };
+enum { SAMPLE = 256 };
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* Kept out of line, so that the fast path needs no stack frame for it. */
+#define SLOW __attribute__((noinline, cold))
 
 static uint32_t attention_of(struct dsql_pool *pool)
 {
@@ -42,13 +44,13 @@ static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
     return false;
 }
 
-static inline struct dsql_conn *take(struct dsql_pool *pool, uint32_t *hint)
+struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
 {
     uint32_t slot;
     while ((slot = dsql_ready_set_take(&pool->reservoir.ready, hint)) != DSQL_READY_NONE) {
         struct dsql_conn *conn = &pool->conns[slot];
         enum dsql_discard why;
-        if (likely(is_far_from_its_end(pool, conn)) ||
+        if (is_far_from_its_end(pool, conn) ||
             may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why))
             return conn;
         dsql_checkout_discard(pool, conn, why);
@@ -56,16 +58,12 @@ static inline struct dsql_conn *take(struct dsql_pool *pool, uint32_t *hint)
     return NULL;
 }
 
-struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
+/* Few stores, because the next atomic operation waits for them. */
+static inline void turn(struct dsql_conn *conn, bool out)
 {
-    return take(pool, hint);
-}
-
-static inline void hold(struct dsql_conn *conn)
-{
-    conn->out = true;
-    atomic_store_explicit(&conn->uses, atomic_load_explicit(&conn->uses, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    uint64_t turns = atomic_load_explicit(&conn->turns, memory_order_relaxed);
+    assert((turns & 1) == !out); /* returned twice? */
+    atomic_store_explicit(&conn->turns, turns + 1, memory_order_relaxed);
 }
 
 static enum dsql_rc refuse(struct dsql_pool *pool, struct dsql_err *err)
@@ -135,6 +133,8 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
                                     struct dsql_conn **conn, struct dsql_err *err)
 {
     struct dsql_pool *pool = ticket->pool;
+    if (pool->fork_generation != dsql_fork_generation)
+        return refuse(pool, err);
     struct dsql_visitor *visitor = dsql_visitor_self();
     struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
     struct dsql_conn *found = NULL;
@@ -144,7 +144,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
     if (attention & DSQL_POOL_CLOSED)
         rc = refuse(pool, err);
     else if ((attention & ~DSQL_POOL_RECALL) == 0)
-        found = take(pool, &visitor->hint);
+        found = dsql_checkout_take(pool, &visitor->hint);
     if (found) {
         record_latency(pool, began, visitor->count % SAMPLE == 0 ? SAMPLE : 1);
     } else if (!rc) {
@@ -161,7 +161,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
             rc = refuse(pool, err);
     }
     if (!rc) {
-        hold(found);
+        turn(found, true);
         *conn = found;
     }
     atomic_fetch_sub_explicit(&pool->inside, 1, memory_order_release);
@@ -173,38 +173,55 @@ void dsql_checkout_ticket_init(struct dsql_checkout_ticket *ticket, struct dsql_
     *ticket = (struct dsql_checkout_ticket){.pool = pool};
 }
 
+static SLOW enum dsql_rc checkout_with_own_ticket(struct dsql_pool *pool, int64_t wait_ns,
+                                                  struct dsql_conn **conn, struct dsql_err *err)
+{
+    struct dsql_checkout_ticket ticket;
+    dsql_checkout_ticket_init(&ticket, pool);
+    return checkout_slowly(&ticket, wait_ns, conn, err);
+}
+
+/* It is near its end: back it goes, and the slow case looks at the clock. */
+static SLOW void put_back(struct dsql_pool *pool, uint32_t slot)
+{
+    dsql_ready_set_put(&pool->reservoir.ready, slot);
+    if (attention_of(pool) != 0)
+        dsql_waiters_match(pool);
+}
+
 /* The fast case; NULL if it is not. */
 static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
 {
+    if (unlikely(pool->fork_generation != dsql_fork_generation))
+        return NULL;
     struct dsql_visitor *visitor = dsql_visitor_self();
     if (unlikely(++visitor->count % SAMPLE == 0) || unlikely(attention_of(pool) != 0))
         return NULL;
-    struct dsql_conn *conn = take(pool, &visitor->hint);
-    if (likely(conn != NULL))
-        hold(conn);
+    uint32_t slot = dsql_ready_set_take(&pool->reservoir.ready, &visitor->hint);
+    if (unlikely(slot == DSQL_READY_NONE))
+        return NULL;
+    struct dsql_conn *conn = &pool->conns[slot];
+    if (unlikely(!is_far_from_its_end(pool, conn))) {
+        put_back(pool, slot);
+        return NULL;
+    }
+    turn(conn, true);
     return conn;
 }
 
 enum dsql_rc dsql_pool_checkout(struct dsql_pool *pool, int64_t wait_ns, struct dsql_conn **conn,
                                 struct dsql_err *err)
 {
-    if (unlikely(pool->fork_generation != dsql_fork_generation))
-        return refuse(pool, err);
     struct dsql_conn *found = take_fast(pool);
-    if (likely(found != NULL)) {
-        *conn = found;
-        return DSQL_OK;
-    }
-    struct dsql_checkout_ticket ticket;
-    dsql_checkout_ticket_init(&ticket, pool);
-    return checkout_slowly(&ticket, wait_ns, conn, err);
+    if (unlikely(!found))
+        return checkout_with_own_ticket(pool, wait_ns, conn, err);
+    *conn = found;
+    return DSQL_OK;
 }
 
 enum dsql_rc dsql_checkout_with(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
                                 struct dsql_conn **conn, struct dsql_err *err)
 {
-    if (ticket->pool->fork_generation != dsql_fork_generation)
-        return refuse(ticket->pool, err);
     if (atomic_load_explicit(&ticket->cancelled, memory_order_acquire))
         return dsql_err_set(err, DSQL_CANCELLED, "cancelled before a connection was there");
     struct dsql_conn *found = take_fast(ticket->pool);
@@ -241,7 +258,6 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 
 void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
-    conn->out = false;
     pthread_mutex_lock(&pool->state_lock);
     if (pool->stopped) {
         discard_orphan(pool, conn);
@@ -264,7 +280,7 @@ static bool is_recalled(struct dsql_pool *pool)
 }
 
 /* It is in the ready set, and somebody has to be looked after. */
-static void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
+static SLOW void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     if (!(attention_of(pool) & DSQL_POOL_CLOSED))
         dsql_waiters_match(pool);
@@ -272,7 +288,7 @@ static void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
         dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
 }
 
-static void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
+static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
 {
     if (attention & DSQL_POOL_CLOSED) {
         dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
@@ -285,16 +301,20 @@ static void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_
     }
 }
 
+static SLOW bool discard_if_old(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    enum dsql_discard why;
+    if (may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why))
+        return false;
+    dsql_checkout_discard(pool, conn, why);
+    return true;
+}
+
 /* The caller is a visitor of the pool. */
 static inline void offer(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    enum dsql_discard why;
-    if (unlikely(!is_far_from_its_end(pool, conn)) &&
-        !may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why)) {
-        dsql_checkout_discard(pool, conn, why);
+    if (unlikely(!is_far_from_its_end(pool, conn)) && discard_if_old(pool, conn))
         return;
-    }
-    conn->out = false;
     uint32_t attention = attention_of(pool);
     if (unlikely(attention != 0)) {
         offer_slowly(pool, conn, attention);
@@ -313,29 +333,25 @@ void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn)
     dsql_visitor_leave(visitor);
 }
 
-/* Whether it can serve the next caller as it is; else *why not. */
-static bool is_clean(struct dsql_conn *conn, enum dsql_discard *why)
+static SLOW void discard_unclean(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    PGTransactionStatusType status = PQtransactionStatus(conn->pg);
-    *why = status == PQTRANS_UNKNOWN ? DSQL_CLOSE_BROKEN : DSQL_CLOSE_DIRTY_RETURN;
-    if (status != PQTRANS_IDLE || PQpipelineStatus(conn->pg) != PQ_PIPELINE_OFF)
-        return false;
-    return !PQisnonblocking(conn->pg) || PQsetnonblocking(conn->pg, 0) == 0;
+    bool broken = PQtransactionStatus(conn->pg) == PQTRANS_UNKNOWN;
+    dsql_checkout_discard(pool, conn, broken ? DSQL_CLOSE_BROKEN : DSQL_CLOSE_DIRTY_RETURN);
 }
 
 void dsql_pool_return(struct dsql_conn *conn)
 {
-    if (!conn || conn->pool->fork_generation != dsql_fork_generation)
+    if (unlikely(!conn || conn->pool->fork_generation != dsql_fork_generation))
         return;
     struct dsql_pool *pool = conn->pool;
     struct dsql_visitor *visitor = dsql_visitor_self();
-    enum dsql_discard why;
-    assert(conn->out); /* returned twice? */
+    turn(conn, false);
     dsql_visitor_enter(visitor, pool);
-    if (likely(is_clean(conn, &why)))
+    if (likely(PQtransactionStatus(conn->pg) == PQTRANS_IDLE &&
+               PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF))
         offer(pool, conn);
     else
-        dsql_checkout_discard(pool, conn, why);
+        discard_unclean(pool, conn);
     dsql_visitor_leave(visitor);
 }
 
@@ -343,8 +359,8 @@ void dsql_pool_discard(struct dsql_conn *conn, enum dsql_discard reason)
 {
     if (!conn || conn->pool->fork_generation != dsql_fork_generation)
         return;
-    assert(conn->out);
     assert((unsigned)reason < DSQL_DISCARDS);
+    turn(conn, false);
     struct dsql_pool *pool = conn->pool;
     struct dsql_visitor *visitor = dsql_visitor_self();
     dsql_visitor_enter(visitor, pool);

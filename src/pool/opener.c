@@ -26,6 +26,7 @@ enum { EVENTS = 128, LOOKS = 256, INFLIGHT_MAX = 1000 };
 #define GRIEF_NS        (100 * DSQL_MS)
 #define WAKE_ID         UINT64_MAX
 #define FIRST_HANDSHAKE (100 * DSQL_MS)
+#define SLOW_HANDSHAKE  (500 * DSQL_MS) /* more at once would make it slower still */
 
 static void lock_state(struct dsql_pool *pool)
 {
@@ -107,6 +108,13 @@ static bool is_polite(enum dsql_discard why)
            why != DSQL_CLOSE_SERVER_CLOSED;
 }
 
+/* With state_lock held: what it did counts, but not for its successor. */
+static void forget_uses(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    pool->uses_gone += dsql_conn_uses(conn);
+    atomic_store_explicit(&conn->turns, 0, memory_order_relaxed);
+}
+
 /* A connection that is CLOSING; its slot is EMPTY afterwards. */
 static void close_one(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
@@ -114,7 +122,7 @@ static void close_one(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_
              DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot));
     finish(conn, is_polite(why));
     lock_state(pool);
-    pool->uses_gone += atomic_exchange_explicit(&conn->uses, 0, memory_order_relaxed);
+    forget_uses(pool, conn);
     dsql_reservoir_closed(&pool->reservoir, conn->slot);
     tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
@@ -284,7 +292,6 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     conn->dies_at = life->dies_at.ns;
     conn->backend_pid = PQbackendPID(conn->pg);
     atomic_store_explicit(&conn->usable_until, life->usable_until.ns, memory_order_relaxed);
-    atomic_store_explicit(&conn->uses, 0, memory_order_relaxed);
     pool->handshake_ns += (took_ns - pool->handshake_ns) / 8;
     dsql_refill_opened(&pool->refill);
     dsql_stats_note_open(pool, now);
@@ -344,7 +351,8 @@ int64_t dsql_opener_inflight(struct dsql_pool *pool)
     struct dsql_budget_status status;
     pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &status);
     /* Twice what the rate needs, so that a full bucket is used up too. */
-    int64_t needed = 1 + (int64_t)(2 * status.rate * (double)pool->handshake_ns / (double)DSQL_S);
+    int64_t took_ns = pool->handshake_ns < SLOW_HANDSHAKE ? pool->handshake_ns : SLOW_HANDSHAKE;
+    int64_t needed = 1 + (int64_t)(2 * status.rate * (double)took_ns / (double)DSQL_S);
     int64_t limit = pool->options.inflight_limit;
     limit = limit > needed ? limit : needed;
     return dsql_refill_limit(&pool->refill, limit < INFLIGHT_MAX ? limit : INFLIGHT_MAX);
@@ -409,23 +417,24 @@ static bool find_permit(struct dsql_pool *pool, struct dsql_mono now)
     return pool->permit_in_hand;
 }
 
-/* Takes the slot; false if none can be had after all. */
+/* Takes the slot; NULL if none can be had after all. */
 static struct dsql_conn *take_slot(struct dsql_pool *pool, struct dsql_mono now)
 {
     uint32_t slot;
     bool evicted = false;
     lock_state(pool);
-    bool begun = dsql_reservoir_wants(&pool->reservoir, pool->slots, now) &&
-                 dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted);
-    struct dsql_conn *conn = begun ? &pool->conns[slot] : NULL;
-    if (begun) {
-        pool->attempts++;
-        conn->began = now;
-        tell_used(pool);
+    if (!dsql_reservoir_wants(&pool->reservoir, pool->slots, now) ||
+        !dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted)) {
+        unlock_state(pool);
+        return NULL;
     }
+    struct dsql_conn *conn = &pool->conns[slot];
+    pool->attempts++;
+    conn->began = now;
+    tell_used(pool);
     if (evicted) {
         count_discard(pool, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
-        pool->uses_gone += atomic_exchange_explicit(&conn->uses, 0, memory_order_relaxed);
+        forget_uses(pool, conn);
     }
     unlock_state(pool);
     if (evicted)

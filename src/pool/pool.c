@@ -183,12 +183,16 @@ static void make_key(char *key, size_t size, const struct dsql_pool_options *opt
                    options->database, options->user);
 }
 
-static enum dsql_rc make(const struct dsql_pool_options *options, const struct dsql_target *target,
-                         struct dsql_pool **out, struct dsql_err *err)
+/* NULL if it can't be made; *rc and *err say why. */
+static struct dsql_pool *make(const struct dsql_pool_options *options,
+                              const struct dsql_target *target, enum dsql_rc *rc,
+                              struct dsql_err *err)
 {
     struct dsql_pool *pool = aligned_alloc(DSQL_CACHE_LINE, sizeof(*pool));
-    if (!pool)
-        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    if (!pool) {
+        *rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+        return NULL;
+    }
     memset((void *)pool, 0, sizeof(*pool));
     pool->options = *options;
     pool->metrics = options->metrics;
@@ -204,12 +208,13 @@ static enum dsql_rc make(const struct dsql_pool_options *options, const struct d
     make_key(pool->key, sizeof(pool->key), options, target);
     if (init_locks(pool)) {
         free(pool);
-        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+        *rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+        return NULL;
     }
     int64_t delay_ns = dsql_rng_between(&pool->rng, 0, options->staggered_startup_ns);
     pool->start_at = dsql_mono_add(dsql_clock_mono(DSQL_POOL_CLOCK), delay_ns);
-    enum dsql_rc rc = init_parts(pool, err);
-    if (!rc) {
+    *rc = init_parts(pool, err);
+    if (!*rc) {
         choose_trust(pool);
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STARTED,
                  DSQL_F("endpoint", (const char *)pool->key),
@@ -220,13 +225,13 @@ static enum dsql_rc make(const struct dsql_pool_options *options, const struct d
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
                      DSQL_F("endpoint", (const char *)pool->key),
                      DSQL_F("wait_ms", delay_ns / DSQL_MS));
-        rc = dsql_opener_start(pool, err);
+        *rc = dsql_opener_start(pool, err);
     }
-    if (rc)
+    if (*rc) {
         fini(pool);
-    else
-        *out = pool;
-    return rc;
+        return NULL;
+    }
+    return pool;
 }
 
 /* ---- waiting for the first connections ---- */
@@ -318,14 +323,14 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
     if (shared) {
         pool->handles++;
     } else {
-        rc = make(options, &target, &pool, err);
-        if (!rc) {
+        pool = make(options, &target, &rc, err);
+        if (pool) {
             pool->next = pools;
             pools = pool;
         }
     }
     pthread_mutex_unlock(&list_lock);
-    if (rc)
+    if (!pool)
         return rc;
     if (shared && differs(options, &pool->options))
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_SHARED, DSQL_F("endpoint", (const char *)key));

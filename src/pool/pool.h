@@ -51,9 +51,8 @@ struct dsql_conn {
     _Alignas(DSQL_CACHE_LINE) PGconn *pg;
     struct dsql_pool *pool;
     _Atomic int64_t usable_until; /* ns; DSQL_CONN_HUNG_UP */
-    _Atomic uint64_t uses;        /* written by who holds it */
+    _Atomic uint64_t turns; /* checkouts and returns; odd: checked out. Written by who holds it */
     uint32_t slot;
-    bool out; /* checked out; written by who holds it */
     uint8_t why;
     int64_t dies_at;
     /* The opener's. */
@@ -150,6 +149,12 @@ struct dsql_pool {
     int64_t orphans; /* (S) who still needs it once the opener has stopped: connections in use, and
                         the thread that closes it */
 };
+
+/* How often it was checked out. */
+static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)
+{
+    return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2;
+}
 
 /* opener.c */
 DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);

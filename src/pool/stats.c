@@ -71,7 +71,7 @@ static uint64_t count_uses(const struct dsql_pool *pool)
 {
     uint64_t uses = pool->uses_gone;
     for (int64_t i = 0; i < pool->options.max_open; i++)
-        uses += atomic_load_explicit(&pool->conns[i].uses, memory_order_relaxed);
+        uses += dsql_conn_uses(&pool->conns[i]);
     return uses;
 }
 
@@ -172,7 +172,7 @@ size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *info
                 .backend_pid = open ? conn->backend_pid : 0,
                 .age_ns = dsql_mono_since(now, open ? slot->life.born : conn->began),
                 .left_ns = left_ns > 0 ? left_ns : 0,
-                .uses = atomic_load_explicit(&conn->uses, memory_order_relaxed),
+                .uses = dsql_conn_uses(conn),
             };
             if (slot->state == DSQL_CONN_READY && !dsql_ready_set_has(&pool->reservoir.ready, i))
                 infos[count].state = DSQL_CONN_IN_USE;

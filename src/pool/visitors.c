@@ -55,7 +55,7 @@ void dsql_visitor_register(void)
         visitors->prev = self;
     visitors = self;
     static uint32_t spread;
-    self->hint = spread++; /* threads start at different lines of the ready set */
+    self->hint = spread++; /* threads start at different slots */
     pthread_mutex_unlock(&lock);
     self->known = true;
 }

@@ -20,7 +20,7 @@ struct dsql_pool;
 struct dsql_visitor {
     struct dsql_visitor *next, *prev;
     _Atomic(struct dsql_pool *) in;
-    uint32_t hint;  /* where this thread found a connection last */
+    uint32_t hint;  /* the slot this thread had last */
     uint32_t count; /* of its checkouts */
     bool known;
 };

@@ -178,7 +178,7 @@ static void connect_begin(struct dsql_sim_process *process, uint32_t slot)
 /* ---- the opener's turn ---- */
 
 /* As many connects under way as the permits of a handshake's time, at least the setting. */
-static int64_t inflight_limit(const struct dsql_sim_process *process)
+static int64_t inflight_limit(struct dsql_sim_process *process)
 {
     const struct dsql_sim_scenario *scenario = process->world->scenario;
     int64_t needed = scenario->budget.rate * process->handshake_ns * 3 / 2 / DSQL_S + 1;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `dsql local exec` as a stock psql sees it: statements, limits, tokens.
+# `dsql local exec` as a stock psql sees it: the command, statements, jobs, pgbench.
 # shellcheck disable=SC2016,SC2015 # programs for other shells stand in single quotes
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
@@ -108,57 +108,3 @@ psql -Atc 'select sum(n) from b'
 SH
 expect 0 local_exec -- bash "$scratch/bench.sh" "$scratch/bench.sql"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = 600 ] || fail "updates were lost: $out"
-
-# Who may connect.
-cat >"$scratch/connect.sh" <<'SH'
-attempt() { psql -Atc 'select 1' 2>&1; }
-PGPASSWORD=nonsense attempt
-PGUSER=app attempt
-PGSSLMODE=disable attempt
-PGSSLMODE=require PGHOST=127.0.0.1 attempt
-PGDATABASE=other attempt
-PGOPTIONS='-c lock_timeout=5' attempt
-PGPASSWORD=$("$1" token --admin --at 20240827T000000Z) attempt
-PGPASSWORD=$("$1" token --admin) attempt
-printf 'GET / HTTP/1.0\r\n\r\n' >"/dev/tcp/127.0.0.1/$PGPORT"
-printf '\377\377\377\377\377\377\377\377' >"/dev/tcp/127.0.0.1/$PGPORT"
-attempt
-openssl s_client -connect "127.0.0.1:$PGPORT" -servername localhost -alpn postgresql \
-    -CAfile "$PGSSLROOTCERT" -verify_return_error </dev/null 2>&1 | grep -E 'ALPN|Verify'
-SH
-expect 0 local_exec -- bash "$scratch/connect.sh" "$dsql"
-for line in 'FATAL:  unable to accept connection, access denied' 'HINT:  Malformed token' \
-    'HINT:  Wrong user to action mapping. user: app, action: DbConnectAdmin' \
-    'FATAL:  unable to accept connection, SSL is mandatory. AWS Authentication is required.' \
-    'FATAL:  unable to accept connection, sni was not received' \
-    'FATAL:  database "other" does not exist' \
-    'FATAL:  setting configuration parameter "lock_timeout" not supported' 'HINT:  Signature expired' \
-    'ALPN protocol: postgresql'; do
-    contains "$out" "$line"
-done
-[ "$(printf '%s\n' "$out" | grep -c '^1$')" = 2 ] || fail "a good token was refused: $out"
-
-# The connection limits.
-expect 0 local_exec --rate 1 --burst 3 -- bash -c 'for i in 1 2 3 4 5; do psql -Atc "select $i" 2>&1; done; true'
-contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
-[ "$(printf '%s\n' "$out" | head -n 3)" = "$(printf '1\n2\n3')" ] || fail "$out"
-expect 0 local_exec --max-connections 1 -- bash -c '
-    exec 3> >(psql -Atq >"$0"); echo "select 5;" >&3
-    for i in $(seq 100); do [ -s "$0" ] && break; sleep 0.1; done
-    psql -Atc "select 6" 2>&1; exec 3>&-; wait; true' "$scratch/held"
-contains "$out" 'FATAL:  Unable to accept connection, too many open connections.'
-
-# An hour in two seconds: idle connections go at their age, busy ones with their transaction.
-expect 2 local_exec --time-scale 1800 -- psql -AtX -c 'select 1' -c 'select pg_sleep(2.5)' -c 'select 3'
-contains "$out" 1
-contains "$err" 'connection to server was lost'
-
-# Ctrl-C is for the command.
-"$dsql" local exec -- bash -c 'trap "echo caught; exit 9" INT; echo ready >"$0"; while :; do sleep 0.1; done' \
-    "$scratch/interruptible" >"$scratch/caught" &
-pid=$!
-for _ in $(seq 600); do [ -s "$scratch/interruptible" ] && break; sleep 0.1; done
-kill -INT $pid "$(pgrep -P $pid bash)"
-status=0
-wait $pid || status=$?
-[ $status = 9 ] && [ "$(cat "$scratch/caught")" = caught ] || fail "Ctrl-C: status $status"

@@ -89,7 +89,7 @@ refused throttle 'FATAL:  Unable to accept connection, rate exceeded.'
 refused waking 'FATAL:  unable to accept connection, waking up cluster, please retry later'
 refused deny 'HINT:  User: arn:aws:iam::000000000000:user/local is not authorized to perform: dsql:DbConnectAdmin'
 refused expire 'HINT:  Signature expired'
-refused refuse 'Connection reset by peer'
+refused refuse ' failed: ' # reset or closed: it depends on what psql is about to do
 [ -z "$(part 'at COMMIT')" ] || fail "$(part 'at COMMIT') $err"
 contains "$(part drop)" 41
 case $(part drop) in *42*) fail "a dropped connection answered" ;; esac

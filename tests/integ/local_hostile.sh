@@ -9,7 +9,7 @@ chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 
 "$dsql" local --port 0 --data "$scratch/data" --ready-file "$scratch/ready" >/dev/null 2>"$scratch/log" &
 pid=$!
-trap 'kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
+trap 'exec 3>&-; kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
 for _ in $(seq 600); do
     [ -e "$scratch/ready" ] && break
     kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/log")"

@@ -5,6 +5,8 @@
  *     occ_storm run FIRST THREADS EACH  threads FIRST.. make EACH transactions, retried until each
  *                                       is committed, refused or of unknown outcome; then checks
  *     occ_storm hot THREADS SECONDS     all update one row; prints commits a second and latencies
+ *     occ_storm way OTHERS SECONDS      one updates a row that others have updated and not
+ * committed
  *
  * A transaction of `run` reads a counter, writes what it read plus one, and a row of the ledger
  * under its own number: so a lost update, a lost commit, half a transaction or one that came back
@@ -322,6 +324,37 @@ static void hot(int threads, int seconds)
            (double)dsql_hist_quantile(&latency, 0.99) / 1e6, (double)dsql_hist_max(&latency) / 1e6);
 }
 
+/* A statement with somebody in its way, beside the same with nobody. */
+static void in_the_way(int others, int seconds)
+{
+    static struct worker holders[THREADS_MAX];
+    struct worker one = {.timed = true, .conn = reach()};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < others && round == 0; i++) {
+            enum outcome so_far = COMMITTED;
+            struct worker *worker = &holders[i];
+            worker->conn = reach();
+            RUN(NULL, "begin");
+            RUN(NULL, "update counter set v = v + 1");
+        }
+        struct dsql_mono until = {dsql_clock_mono(&dsql_clock_system).ns + seconds * DSQL_S};
+        latency = (struct dsql_hist){0};
+        while (dsql_mono_since(dsql_clock_mono(&dsql_clock_system), until) < 0) {
+            struct worker *worker = &one;
+            enum outcome so_far = COMMITTED;
+            RUN(NULL, "begin");
+            RUN(NULL, "update counter set v = v + 1 where id = 0");
+            RUN(NULL, "rollback");
+        }
+        printf("%d others in the way: a statement takes p50 %.2f ms, p99 %.2f ms\n",
+               round == 0 ? others : 0, (double)dsql_hist_quantile(&latency, 0.5) / 1e6,
+               (double)dsql_hist_quantile(&latency, 0.99) / 1e6);
+        for (int i = 0; i < others && round == 0; i++)
+            PQfinish(holders[i].conn);
+    }
+    PQfinish(one.conn);
+}
+
 static void make(void)
 {
     static const char *const statements[] = {
@@ -353,6 +386,8 @@ int main(int argc, char **argv)
               (int)strtol(argv[4], NULL, 10));
     else if (argc == 4 && strcmp(argv[1], "hot") == 0)
         hot((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
+    else if (argc == 4 && strcmp(argv[1], "way") == 0)
+        in_the_way((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
     else
         return 2;
     return 0;

@@ -176,8 +176,7 @@ static int64_t read_token(enum kind kind, struct dsql_err *err)
 
 static void *work(void *arg)
 {
-    struct dsql_rng rng =
-        dsql_rng_seeded((uint64_t)(uintptr_t)arg * 7919 + dsql_rng_next(&fix.rng));
+    struct dsql_rng rng = *(struct dsql_rng *)arg;
     struct dsql_tx_policy policy;
     struct dsql_err err = {0};
     dsql_tx_policy_default(&policy);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "support/store.h"
+#include "temporal/store.h"
 
 enum { ROUNDS = 25 };
 
@@ -161,6 +162,78 @@ static void token_in_predicate(struct dsql_store *store, const char *name)
     printf("a changed token is noticed: %s: %s\n", name, err.message);
 }
 
+/* A body that is run again sees its inputs as they were: the negated txn_id of a history node is
+ * negated once. */
+struct retried {
+    struct dsql_InsertIntoHistoryNode node;
+    int32_t shard;
+    int runs;
+};
+
+static enum dsql_rc write_node(struct dsql_store_tx *tx, void *arg, struct dsql_err *e)
+{
+    struct retried *r = arg;
+    struct dsql_WriteLockShards lock = {r->shard};
+    struct dsql_UpdateShards update = {r->shard, 2 + r->runs, STR("d"), STR("e")};
+    enum dsql_rc rc = dsql_call_WriteLockShards(fix.store, tx, &lock, NULL, e);
+    if (!rc)
+        rc = dsql_call_InsertIntoHistoryNode(fix.store, tx, &r->node, 1, NULL, e);
+    if (!rc && r->runs++ < 2) /* overtaken twice */
+        rc = dsql_call_UpdateShards(fix.store, NULL, &update, 1, NULL, e);
+    return rc;
+}
+
+static void retried_inputs(struct dsql_store *store)
+{
+    struct dsql_id tree = fixture_id(&fix);
+    struct retried r = {.shard = new_shard(store)};
+    struct dsql_tx_policy policy;
+    r.node =
+        (struct dsql_InsertIntoHistoryNode){r.shard, tree, tree, 1, 77, 66, STR("n"), STR("e")};
+    dsql_tx_policy_default(&policy);
+    policy.retry.base_delay_ns = 1000000;
+    REQUIRE_OK(dsql_store_run(store, "retried", write_node, &r, &policy, &err));
+    REQUIRE(r.runs == 3 && r.node.txn_id == 77, "%d runs", r.runs);
+    struct dsql_RangeSelectFromHistoryNode range = {r.shard, tree,          tree, 0,     INT64_MAX,
+                                                    10,      INT64_MIN + 1, 10,   false, false};
+    struct dsql_RangeSelectFromHistoryNode_row row;
+    struct dsql_result result = {0};
+    REQUIRE_OK(dsql_call_RangeSelectFromHistoryNode(store, NULL, &range, &result, &err));
+    REQUIRE(result.rows == 1 && dsql_next_RangeSelectFromHistoryNode(&result, &row));
+    REQUIRE(row.txn_id == 77 && row.prev_txn_id == 66);
+    dsql_result_fini(&result);
+    printf("inputs are as they were after %d runs\n", r.runs);
+}
+
+/* Another process has given the id that comes next to the same execution: it costs a new id. */
+static void id_collision(struct dsql_store *store)
+{
+    struct dsql_id ns = fixture_id(&fix), run = fixture_id(&fix);
+    int32_t shard = new_shard(store);
+    struct dsql_wall never = {0};
+    store->ids.ms += INT64_C(100000000); /* far ahead, so that the next ids are known */
+    struct dsql_snowflake next = store->ids;
+    struct dsql_InsertIntoBufferedEvents taken = {
+        shard, ns, STR("wf"), run, STR("theirs"), STR("e"), dsql_snowflake_next(&next, never)};
+    struct dsql_InsertIntoBufferedEvents ours[] = {
+        {shard, ns, STR("wf"), run, STR("a"), STR("e"), DSQL_NULL_I64},
+        {shard, ns, STR("wf"), run, STR("b"), STR("e"), DSQL_NULL_I64}};
+    struct dsql_SelectFromBufferedEvents all = {shard, ns, STR("wf"), run};
+    struct dsql_SelectFromBufferedEvents_row row[3];
+    struct dsql_result result = {0};
+    REQUIRE_OK(dsql_call_InsertIntoBufferedEvents(store, NULL, &taken, 1, NULL, &err));
+    REQUIRE_OK(dsql_call_InsertIntoBufferedEvents(store, NULL, ours, 2, &result, &err));
+    REQUIRE(result.affected == 2);
+    REQUIRE_OK(dsql_call_SelectFromBufferedEvents(store, NULL, &all, &result, &err));
+    REQUIRE(result.rows == 3);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(dsql_next_SelectFromBufferedEvents(&result, &row[i]));
+    REQUIRE(row[0].id == taken.id && row[1].id > taken.id && row[2].id > row[1].id);
+    REQUIRE(*(const char *)row[1].data.ptr == 'a' && *(const char *)row[2].data.ptr == 'b');
+    dsql_result_fini(&result);
+    printf("a collision of ids costs a new one\n");
+}
+
 int main(void)
 {
     struct dsql_store_options key_share, for_update;
@@ -178,6 +251,8 @@ int main(void)
     two_workers(fallback, DSQL_CONFLICT, "FOR UPDATE");
     token_in_predicate(fix.store, "queued");
     token_in_predicate(fallback, "waited for");
+    retried_inputs(fix.store);
+    id_collision(fix.store);
     dsql_store_close(fallback);
     fixture_close(&fix);
     return 0;

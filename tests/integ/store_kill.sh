@@ -39,6 +39,7 @@ write_some() {
 # The writer is gone: its lines are promises.
 account() {
     wait $writer_pid 2>/dev/null || true
+    writer_pid=''
     cat "$scratch/round" >>"$acked"
     next=$((next + 1000000))
 }
@@ -57,7 +58,15 @@ check() {
     echo "$1: $(wc -l <"$acked") acknowledged, $(wc -l <"$scratch/there") there, none in part"
 }
 
-trap 'kill -KILL ${writer_pid:-0} ${local_pid:-0} 2>/dev/null; rm -rf "$scratch"' EXIT
+writer_pid='' local_pid=''
+clean_up() {
+    local pid
+    for pid in $writer_pid $local_pid; do
+        kill -KILL "$pid" 2>/dev/null || true
+    done
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
 start_local
 "$dsql" schema apply >/dev/null
 for round in 1 2 3 4; do
@@ -78,3 +87,4 @@ for round in 1 2; do
 done
 kill -TERM $local_pid
 wait $local_pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"
+local_pid=''

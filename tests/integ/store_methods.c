@@ -232,7 +232,8 @@ static void history(void)
     int64_t none_min = INT64_MAX, none_max = INT64_MIN + 1;
     EXEC_N(InsertIntoHistoryNode, 1, &in, 1);
     EXEC_N(InsertIntoHistoryNode, 1, &in, 1); /* the same again is the same row */
-    REQUIRE(memcmp(&in, &before, sizeof(in)) == 0);
+    REQUIRE(in.txn_id == before.txn_id && in.node_id == before.node_id &&
+            in.prev_txn_id == before.prev_txn_id && in.data.ptr == before.data.ptr);
     EXEC(InsertIntoHistoryNode, 1, shard, tree, branch, 1, 200, 100, STR("n1b"), STR("e"));
     EXEC(InsertIntoHistoryNode, 1, shard, tree, branch, 3, 300, 200, STR("n3"), STR("e"));
     QUERY(RangeSelectFromHistoryNode, 3, &node, shard, tree, branch, 1, none_min, 10, none_max, 100,
@@ -601,13 +602,13 @@ static void many_rows(void)
     struct dsql_InsertIntoTransferTasks *rows = calloc(ROWS, sizeof(*rows));
     int32_t other = fixture_shard(&fix);
     REQUIRE(rows);
-    for (int turn = 0; turn < 2; turn++) {
-        for (int i = 0; i < ROWS; i++)
+    for (int64_t turn = 0; turn < 2; turn++) {
+        for (int64_t i = 0; i < ROWS; i++)
             rows[i] =
                 (struct dsql_InsertIntoTransferTasks){other, turn * ROWS + i, STR("t"), STR("e")};
         EXEC_N(InsertIntoTransferTasks, ROWS, rows, ROWS);
     }
-    EXEC(RangeDeleteFromTransferTasks, 2 * ROWS, other, 0, INT64_MAX);
+    EXEC(RangeDeleteFromTransferTasks, (int64_t)2 * ROWS, other, 0, INT64_MAX);
     free(rows);
 }
 

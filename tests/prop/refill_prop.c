@@ -76,6 +76,32 @@ TEST(rounds)
     assert_int_equal(dsql_refill_wait_ns(&refill, begun), 0);
 }
 
+/* Too many at once: fewer next time, more again with each success. */
+TEST(window)
+{
+    struct dsql_rng rng = dsql_rng_seeded(1);
+    struct dsql_refill refill;
+    struct dsql_mono now = {DSQL_S};
+    dsql_refill_init(&refill, NULL, now);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 600);
+    (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 1);
+    dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 128);
+    for (int i = 1; i < 32; i++)
+        dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 129);
+    for (int i = 0; i < 20; i++) {
+        now = dsql_mono_add(now, DSQL_S);
+        (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
+    }
+    dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 2);
+    for (int i = 0; i < 100000; i++)
+        dsql_refill_opened(&refill);
+    assert_int_equal(dsql_refill_limit(&refill, 600), 600);
+}
+
 /* An expired token: a new one at once, but only once between two successes. */
 TEST(tokens)
 {
@@ -100,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attempts_stay_few),
         cmocka_unit_test(rounds),
+        cmocka_unit_test(window),
         cmocka_unit_test(tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

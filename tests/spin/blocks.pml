@@ -24,6 +24,7 @@
 #define BURST 2
 #define RATE  1
 #define TTL   2
+#define UP_ENOUGH (2 * TTL) /* between two outages */
 #ifndef BREAK
 #define BREAK 0
 #endif
@@ -49,6 +50,7 @@ bool unheard[N];        /* was silent, and has not exchanged since */
 byte conns[N], held[N]; /* connections; permits it may use */
 byte may[N];            /* slots it may use */
 byte age[N];            /* since the last beat it knows of was sent */
+byte quiet[N];          /* the same, without outages */
 byte room[N];           /* slots that were free when it last looked */
 byte since_claim[N];    /* since it first saw the claim epoch */
 byte still[N * N];      /* how long it saw an entry stand still, answers coming in */
@@ -58,7 +60,7 @@ byte net_n[N];
 bool net_done[N];       /* it was applied and the answer has not come */
 
 bool up = true, calm;
-byte up_for = TTL;
+byte up_for = UP_ENOUGH;
 byte real = BURST;      /* the bucket that counts real connects */
 byte dead_for[N];
 byte j0;
@@ -90,6 +92,7 @@ inline beat(j)
 {
     for (k : 0 .. N - 1) { beat_new[k * N + j] = true }
     age[j] = 0;
+    quiet[j] = 0;
 }
 
 /* j has an answer: it knows the item as it is now. */
@@ -225,7 +228,7 @@ end:
 
     /* Faults. */
     :: atomic { alive[j] && !calm -> alive[j] = false; silent[j] = false; unheard[j] = false; conns[j] = 0; held[j] = 0; may[j] = 0;
-        net[j] = none; net_done[j] = false; net_n[j] = 0; age[j] = 0; room[j] = 0; since_claim[j] = 0;
+        net[j] = none; net_done[j] = false; net_n[j] = 0; age[j] = 0; quiet[j] = 0; room[j] = 0; since_claim[j] = 0;
         answered[j] = false;
         for (k : 0 .. N - 1) { still[j * N + k] = 0; beat_new[j * N + k] = false }
         claim_new[j] = false; version_new[j] = false; k = 0 }
@@ -241,7 +244,7 @@ inline may_tick()
     ok = true;
     for (k : 0 .. N - 1) {
         if
-        :: alive[k] && !silent[k] && up && age[k] >= TTL && up_for >= TTL -> ok = false
+        :: alive[k] && !silent[k] && up && quiet[k] >= TTL -> ok = false
         :: alive[k] && !silent[k] && up && calm && !answered[k] -> ok = false
         :: else
         fi;
@@ -271,11 +274,13 @@ end:
         if
         :: ok ->
             real = (real + RATE < BURST -> real + RATE : BURST);
-            up_for = (up -> (up_for < TTL -> up_for + 1 : TTL) : 0);
+            up_for = (up -> (up_for < UP_ENOUGH -> up_for + 1 : UP_ENOUGH) : 0);
             somebody(one);
             for (k : 0 .. N - 1) {
                 if
-                :: alive[k] -> age[k] = (age[k] <= TTL -> age[k] + 1 : age[k])
+                :: alive[k] ->
+                    age[k] = (age[k] <= TTL -> age[k] + 1 : age[k]);
+                    quiet[k] = (up && quiet[k] <= TTL -> quiet[k] + 1 : quiet[k])
                 :: else
                 fi;
                 if
@@ -298,9 +303,9 @@ end:
         fi;
         ok = false; one = false; k = 0; m = 0 }
     /* A registry that comes and goes quicker than that is a partition of whomever it did not serve. */
-    :: atomic { up && !calm && up_for == TTL -> up = false }
+    :: atomic { up && !calm && up_for == UP_ENOUGH -> up = false }
     :: atomic { !up -> up = true }
-    :: atomic { up && !calm && up_for == TTL ->
+    :: atomic { up && !calm && up_for == UP_ENOUGH ->
         one = true;
         for (k : 0 .. N - 1) { one = (one && (alive[k] -> !silent[k] : true)) }
         if :: one -> calm = true :: else fi;

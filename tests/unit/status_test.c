@@ -28,14 +28,14 @@ static int set_up(void **state)
         .lifetime_ns = 24 * DSQL_S,
         .guard_ns = 2 * DSQL_S,
     };
-    return dsql_status_new(&(struct dsql_status_options){.title = "a \"<title>\" & more",
-                                                         .endpoint = "localhost:5432",
-                                                         .user = "admin",
-                                                         .metrics = metrics,
-                                                         .operation = "transfer",
-                                                         .look = look,
-                                                         .clock = &clock_.clock},
-                           &status);
+    return (int)dsql_status_new(&(struct dsql_status_options){.title = "a \"<title>\" & more",
+                                                              .endpoint = "localhost:5432",
+                                                              .user = "admin",
+                                                              .metrics = metrics,
+                                                              .operation = "transfer",
+                                                              .look = look,
+                                                              .clock = &clock_.clock},
+                                &status);
 }
 
 static int tear_down(void **state)

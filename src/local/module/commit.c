@@ -102,6 +102,9 @@ static void before_commit(void)
     int count;
     struct dsql_effect *effects = collect(&count);
     dsql_sizes_check();
+    if (count > 0 && !IsolationUsesXactSnapshot())
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("only REPEATABLE READ can be adjudicated")));
     /* What only locked rows needs an xid as well: others must be able to tell it from their past.
      */
     if (count > 0 &&

@@ -1,0 +1,125 @@
+#include "bridge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { INLINE_VALUES = 64 };
+
+static void override(char *field, size_t size, const char *value)
+{
+    if (value[0])
+        (void)snprintf(field, size, "%s", value);
+}
+
+static void set_log_level(void)
+{
+    static const enum dsql_log_level levels[] = {DSQL_LOG_ERROR, DSQL_LOG_WARN, DSQL_LOG_INFO,
+                                                 DSQL_LOG_DEBUG};
+    const char *wanted = getenv("DSQL_LOG_LEVEL");
+    for (size_t i = 0; wanted && i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (strcmp(wanted, dsql_log_level_name(levels[i])) == 0)
+            dsql_log_set_level(levels[i]);
+}
+
+int bridge_open(const char *endpoint, const char *user, const char *database, int64_t max_open,
+                struct bridge_engine **engine, struct dsql_err *err)
+{
+    struct dsql_pool_options pool;
+    struct dsql_store_options store;
+    struct bridge_engine *made = calloc(1, sizeof(*made));
+    if (!made)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    set_log_level();
+    enum dsql_rc rc = dsql_pool_options_env(&pool, err);
+    dsql_store_options_default(&store);
+    if (!rc)
+        rc = dsql_retry_policy_env(&store.policy.retry, err);
+    if (!rc) {
+        store.policy.retry.reconnects = 2; /* what is lost before COMMIT was not applied */
+        override(pool.endpoint, sizeof(pool.endpoint), endpoint);
+        override(pool.user, sizeof(pool.user), user);
+        override(pool.database, sizeof(pool.database), database);
+        if (max_open > 0)
+            pool.max_open = max_open;
+        rc = dsql_metrics_new(pool.service, &made->metrics);
+        pool.metrics = made->metrics;
+    }
+    if (!rc)
+        rc = dsql_pool_open(&pool, &made->pool, err);
+    if (!rc)
+        rc = dsql_store_open(made->pool, &store, &made->store, err);
+    if (rc) {
+        bridge_close(made);
+        return rc;
+    }
+    made->policy = store.policy;
+    made->max_open = pool.max_open;
+    *engine = made;
+    return DSQL_OK;
+}
+
+void bridge_close(struct bridge_engine *engine)
+{
+    dsql_store_close(engine->store);
+    dsql_pool_close(engine->pool);
+    dsql_metrics_destroy(engine->metrics);
+    free(engine);
+}
+
+static struct dsql_param param_of(const struct bridge_value *value, const char *bytes)
+{
+    struct dsql_param param = dsql_null();
+    switch ((enum bridge_kind)value->kind) {
+    case BRIDGE_NULL:
+        break;
+    case BRIDGE_NUMBER:
+        param = dsql_i64(value->number);
+        break;
+    case BRIDGE_BYTES:
+    case BRIDGE_NO_BYTES:
+        param.kind = DSQL_PARAM_BYTES;
+        param.len = value->len;
+        param.as.ptr = value->kind == BRIDGE_BYTES ? bytes + value->number : NULL;
+        break;
+    }
+    return param;
+}
+
+int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
+                const struct bridge_value *values, size_t fields, size_t count, const void *bytes,
+                struct dsql_cancel *cancel, int64_t timeout_ns, struct bridge_answer *answer)
+{
+    struct dsql_param on_stack[INLINE_VALUES], *params = on_stack;
+    struct dsql_tx_policy policy = engine->policy;
+    size_t n = fields * count;
+    policy.cancel = cancel;
+    policy.timeout_ns = timeout_ns;
+    if (count > 0 && fields != dsql_op_fields(op))
+        return dsql_err_set(&answer->err, DSQL_INVALID, "%s has %zu fields, not %zu",
+                            dsql_op_name(op), dsql_op_fields(op), fields);
+    if (n > INLINE_VALUES && !(params = reallocarray(NULL, n, sizeof(*params))))
+        return dsql_err_set(&answer->err, DSQL_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        params[i] = param_of(&values[i], bytes);
+    enum dsql_rc rc = dsql_store_call(engine->store, tx, op, params, count, tx ? NULL : &policy,
+                                      &answer->result, &answer->err);
+    if (params != on_stack)
+        free(params);
+    return rc;
+}
+
+int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
+                 struct dsql_store_tx **tx, struct dsql_err *err)
+{
+    struct dsql_tx_policy policy = engine->policy;
+    policy.cancel = cancel;
+    policy.timeout_ns = timeout_ns;
+    return dsql_store_begin(engine->store, "Transaction", &policy, tx, err);
+}
+
+char *bridge_metrics(struct bridge_engine *engine)
+{
+    char *text = NULL;
+    size_t len;
+    return dsql_metrics_text(engine->metrics, &text, &len) ? NULL : text;
+}

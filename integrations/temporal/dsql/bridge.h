@@ -1,0 +1,52 @@
+/*
+ * What Go calls of libdsql. Go hands over flat memory without pointers in it, one call for each
+ * method of the store; nothing here decides anything.
+ */
+#ifndef DSQL_TEMPORAL_BRIDGE_H
+#define DSQL_TEMPORAL_BRIDGE_H
+
+#include "dsql/log.h"
+#include "dsql/metrics.h"
+#include "dsql/pool.h"
+#include "dsql/retry.h"
+#include "dsql/temporal.h"
+#include "dsql/tx.h"
+
+struct bridge_engine {
+    struct dsql_metrics *metrics;
+    struct dsql_pool *pool;
+    struct dsql_store *store;
+    struct dsql_tx_policy policy;
+    int64_t max_open;
+};
+
+/* Empty strings and 0 leave what the environment says. */
+int bridge_open(const char *endpoint, const char *user, const char *database, int64_t max_open,
+                struct bridge_engine **engine, struct dsql_err *err);
+void bridge_close(struct bridge_engine *engine);
+
+enum bridge_kind { BRIDGE_NULL, BRIDGE_NUMBER, BRIDGE_BYTES, BRIDGE_NO_BYTES };
+
+struct bridge_value {
+    int32_t kind; /* enum bridge_kind */
+    int32_t len;
+    int64_t number; /* of BRIDGE_BYTES: where they start */
+};
+
+struct bridge_answer {
+    struct dsql_result result;
+    struct dsql_err err;
+};
+
+/* values: count x fields of them; bytes: what they point into. timeout_ns: 0 for none. */
+int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
+                const struct bridge_value *values, size_t fields, size_t count, const void *bytes,
+                struct dsql_cancel *cancel, int64_t timeout_ns, struct bridge_answer *answer);
+
+int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
+                 struct dsql_store_tx **tx, struct dsql_err *err);
+
+/* The whole text of /metrics, which the caller frees; NULL if there is no memory. */
+char *bridge_metrics(struct bridge_engine *engine);
+
+#endif

@@ -1,0 +1,287 @@
+// Package dsql is Temporal's SQL persistence on Aurora DSQL. It holds neither SQL nor policy: each
+// method is one call into libdsql's store, its arguments in the order of the catalogue
+// (include/dsql/temporal_ops.def).
+package dsql
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../../../include -std=gnu17 -Wall
+#cgo LDFLAGS: ${SRCDIR}/../../../build/libdsql.a -lpq -lcurl -ljansson -lssl -lcrypto -lpthread -lm
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// An engine is a pool and a store. A process has one for each cluster, user and database: the four
+// services of a server share it.
+type engine struct {
+	key  engineKey
+	c    *C.struct_bridge_engine
+	refs int
+	// A call in C holds a thread. No more of them enter than there are connections: whoever has to
+	// wait does so here, where it costs a goroutine. A transaction keeps its place to its end.
+	gate chan struct{}
+	// Cancel handles nobody has fired; each is a descriptor.
+	cancels chan *C.struct_dsql_cancel
+}
+
+type engineKey struct{ endpoint, user, database string }
+
+var engines struct {
+	sync.Mutex
+	open map[engineKey]*engine
+}
+
+// openEngine gives the process's engine, opened with what is not empty here and the environment
+// otherwise. Each needs its release.
+func openEngine(key engineKey, maxConns int) (*engine, error) {
+	engines.Lock()
+	defer engines.Unlock()
+	if e := engines.open[key]; e != nil {
+		e.refs++
+		return e, nil
+	}
+	endpoint, user, database := C.CString(key.endpoint), C.CString(key.user), C.CString(key.database)
+	defer C.free(unsafe.Pointer(endpoint))
+	defer C.free(unsafe.Pointer(user))
+	defer C.free(unsafe.Pointer(database))
+	e := &engine{key: key, refs: 1}
+	var cerr C.struct_dsql_err
+	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), &e.c, &cerr); rc != 0 {
+		return nil, newError("open", rc, &cerr)
+	}
+	e.gate = make(chan struct{}, int(e.c.max_open))
+	e.cancels = make(chan *C.struct_dsql_cancel, cap(e.gate))
+	if engines.open == nil {
+		engines.open = map[engineKey]*engine{}
+	}
+	engines.open[key] = e
+	return e, nil
+}
+
+func (e *engine) release() {
+	engines.Lock()
+	defer engines.Unlock()
+	if e.refs--; e.refs == 0 {
+		delete(engines.open, e.key)
+		for len(e.cancels) > 0 {
+			C.dsql_cancel_destroy(<-e.cancels)
+		}
+		C.bridge_close(e.c)
+	}
+}
+
+// Metrics is the text of /metrics of every engine of this process.
+func Metrics() string {
+	engines.Lock()
+	defer engines.Unlock()
+	all := ""
+	for _, e := range engines.open {
+		if text := C.bridge_metrics(e.c); text != nil {
+			all += C.GoString(text)
+			C.free(unsafe.Pointer(text))
+		}
+	}
+	return all
+}
+
+func (e *engine) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case e.gate <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case e.gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *engine) leave() { <-e.gate }
+
+// A waker ends the C call under way when its context does.
+type waker struct {
+	handle *C.struct_dsql_cancel
+	fired  chan struct{}
+	stop   func() bool
+}
+
+// wake gives a waker without a handle for a context that never ends.
+func (e *engine) wake(ctx context.Context) (*waker, error) {
+	if ctx.Done() == nil {
+		return &waker{}, nil
+	}
+	w := &waker{fired: make(chan struct{})}
+	select {
+	case w.handle = <-e.cancels:
+	default:
+		var cerr C.struct_dsql_err
+		if rc := C.dsql_cancel_new(&w.handle, &cerr); rc != 0 {
+			return nil, newError("cancel", C.int(rc), &cerr)
+		}
+	}
+	w.stop = context.AfterFunc(ctx, func() {
+		C.dsql_cancel_fire(w.handle)
+		close(w.fired)
+	})
+	return w, nil
+}
+
+// also lets the end of another context wake the same calls, until the function it gives is called.
+func (w *waker) also(ctx context.Context) func() {
+	if w.handle == nil || ctx.Done() == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		C.dsql_cancel_fire(w.handle)
+		close(done)
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// rest keeps the handle for the next call, unless it was used up.
+func (e *engine) rest(w *waker) {
+	if w.handle == nil {
+		return
+	}
+	if !w.stop() {
+		<-w.fired
+	}
+	handle := w.handle
+	w.handle = nil
+	if !C.dsql_cancel_fired(handle) {
+		select {
+		case e.cancels <- handle:
+			return
+		default:
+		}
+	}
+	C.dsql_cancel_destroy(handle)
+}
+
+// limit is what is left of a context's time, 0 if it has no end.
+func limit(ctx context.Context) C.int64_t {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return C.int64_t(max(time.Until(deadline), time.Nanosecond))
+}
+
+// call runs one method, in tx or on the pool.
+func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answer, error) {
+	var inTx *C.struct_dsql_store_tx
+	var cancel *C.struct_dsql_cancel
+	if tx == nil {
+		if err := e.enter(ctx); err != nil {
+			return answer{}, err
+		}
+		defer e.leave()
+		w, err := e.wake(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		defer e.rest(w)
+		cancel = w.handle
+	} else {
+		if err := ctx.Err(); err != nil {
+			return answer{}, err
+		}
+		if tx.c == nil {
+			return answer{}, fmt.Errorf("dsql: %s: the transaction is over", opName(op))
+		}
+		if ctx != tx.ctx {
+			defer tx.waker.also(ctx)()
+		}
+		inTx = tx.c
+	}
+	var out C.struct_bridge_answer
+	var values *C.struct_bridge_value
+	if len(a.values) > 0 {
+		values = (*C.struct_bridge_value)(unsafe.Pointer(&a.values[0]))
+	}
+	a.bytes = append(a.bytes, 0) // there is an address even if nothing was put in
+	rc := C.bridge_call(e.c, inTx, op, values, C.size_t(a.fields()), C.size_t(a.rows),
+		unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), &out)
+	got := answer{affected: int64(out.result.affected)}
+	if rc == 0 && out.result.rows > 0 {
+		got.rows = int(out.result.rows)
+		got.data = C.GoBytes(unsafe.Pointer(out.result.data), C.int(out.result.len))
+	}
+	C.dsql_result_fini(&out.result)
+	if rc == 0 {
+		return got, nil
+	}
+	err := newError(opName(op), rc, &out.err)
+	note(ctx, tx != nil, err)
+	return got, outward(ctx, err)
+}
+
+func opName(op C.int) string { return C.GoString(C.dsql_op_name(C.enum_dsql_op(op))) }
+
+// txState is a transaction of the store.
+type txState struct {
+	c     *C.struct_dsql_store_tx
+	ctx   context.Context
+	waker *waker
+}
+
+func (e *engine) begin(ctx context.Context) (*txState, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	w, err := e.wake(ctx)
+	if err != nil {
+		e.leave()
+		return nil, err
+	}
+	tx := &txState{ctx: ctx, waker: w}
+	var cerr C.struct_dsql_err
+	if rc := C.bridge_begin(e.c, w.handle, limit(ctx), &tx.c, &cerr); rc != 0 {
+		err := newError("BeginTx", rc, &cerr)
+		e.rest(w)
+		e.leave()
+		note(ctx, true, err)
+		return nil, outward(ctx, err)
+	}
+	return tx, nil
+}
+
+func (e *engine) end(tx *txState, commit bool) error {
+	if tx.c == nil {
+		return nil // as after a failed commit, which ended it
+	}
+	var cerr C.struct_dsql_err
+	var rc C.int
+	if commit {
+		rc = C.int(C.dsql_store_commit(tx.c, &cerr))
+	} else {
+		C.dsql_store_rollback(tx.c)
+	}
+	tx.c = nil
+	e.rest(tx.waker)
+	e.leave()
+	if rc == 0 {
+		return nil
+	}
+	err := newError("Commit", rc, &cerr)
+	note(tx.ctx, true, err)
+	return err
+}

@@ -1,0 +1,144 @@
+package dsql
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.temporal.io/server/common/persistence"
+)
+
+// Error is what libdsql says about a failure.
+type Error struct {
+	Op       string
+	Code     string // "CONFLICT", "COMMIT_UNKNOWN", ...: enum dsql_rc
+	SQLState string
+	Message  string
+	Hint     string
+	rc       C.int
+}
+
+func newError(op string, rc C.int, err *C.struct_dsql_err) *Error {
+	return &Error{
+		Op:       op,
+		Code:     C.GoString(C.dsql_rc_name(C.enum_dsql_rc(rc))),
+		SQLState: C.GoString(&err.sqlstate[0]),
+		Message:  C.GoString(&err.message[0]),
+		Hint:     C.GoString(&err.hint[0]),
+		rc:       rc,
+	}
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("dsql: %s: %s", e.Op, e.Message)
+	if e.SQLState != "" {
+		text += " (SQLSTATE " + e.SQLState + ")"
+	}
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+func (e *Error) is(rc C.int) bool { return e.rc == rc }
+
+const rcCommitUnknown = C.DSQL_COMMIT_UNKNOWN
+
+// outward is an error as Temporal's stores compare it: the bare sentinels where there is one.
+func outward(ctx context.Context, err *Error) error {
+	switch err.rc {
+	case C.DSQL_NOT_FOUND:
+		return sql.ErrNoRows
+	case C.DSQL_CANCELLED, C.DSQL_TIMEOUT, rcCommitUnknown:
+		if ended := ctx.Err(); ended != nil {
+			return ended
+		}
+		if _, limited := ctx.Deadline(); limited && err.is(C.DSQL_TIMEOUT) {
+			return context.DeadlineExceeded
+		}
+	}
+	return err
+}
+
+func is(err error, rc C.int) bool {
+	var e *Error
+	return errors.As(err, &e) && e.is(rc)
+}
+
+func isDuplicate(err error) bool       { return is(err, C.DSQL_DUPLICATE) }
+func isConditionFailed(err error) bool { return is(err, C.DSQL_CONDITION_FAILED) }
+
+// Temporal's stores turn most errors into text. An outcome, which travels in the context, keeps what
+// the one who re-runs operations has to know: whether a transaction met a conflict, and whether
+// something may have been committed although nobody said so.
+type outcome struct {
+	sync.Mutex
+	conflict  *Error // of a transaction; a call on the pool was already re-run by libdsql
+	condition *Error
+	unknown   *Error
+}
+
+type outcomeKey struct{}
+
+func withOutcome(ctx context.Context) (context.Context, *outcome) {
+	o := &outcome{}
+	return context.WithValue(ctx, outcomeKey{}, o), o
+}
+
+func note(ctx context.Context, inTx bool, err *Error) {
+	o, _ := ctx.Value(outcomeKey{}).(*outcome)
+	if o == nil {
+		return
+	}
+	o.Lock()
+	defer o.Unlock()
+	switch err.rc {
+	case C.DSQL_CONFLICT, C.DSQL_SCHEMA_CHANGED:
+		if inTx {
+			o.conflict = err
+		}
+	case C.DSQL_CONDITION_FAILED:
+		o.condition = err
+	case rcCommitUnknown:
+		o.unknown = err
+	}
+}
+
+// inner is an error of a write inside a transaction: a fence that did not hold is Temporal's own error
+// where it has one for the row, which its stores pass on.
+func inner(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		if condition := conditionError(e); condition != nil {
+			return condition
+		}
+	}
+	return err
+}
+
+// conditionError is nil for what is no failed fence, and for rows that Temporal has no error for.
+func conditionError(e *Error) error {
+	if !e.is(C.DSQL_CONDITION_FAILED) {
+		return nil
+	}
+	var shard int32
+	switch {
+	case strings.Contains(e.Message, "current execution "):
+		return &persistence.CurrentWorkflowConditionFailedError{Msg: e.Error()}
+	case strings.Contains(e.Message, "execution "):
+		return &persistence.WorkflowConditionFailedError{Msg: e.Error()}
+	}
+	if _, after, found := strings.Cut(e.Message, "shard "); found {
+		_, _ = fmt.Sscanf(after, "%d", &shard)
+		return &persistence.ShardOwnershipLostError{ShardID: shard, Msg: e.Error()}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package dsql
+
+/*
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/server/common/persistence"
+)
+
+// rerun runs an operation of a store, and runs it again when one of its transactions met a conflict
+// (SQLSTATE 40001) and libdsql's policy says so. Nothing else is repeated. Temporal's stores build
+// their rows anew in each run, and what an operation commits before its last transaction (history
+// nodes) may be written twice.
+//
+// A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
+// acquired again, which settles it.
+func rerun[T any](ctx context.Context, e *engine, operation string, run func(context.Context) (T, error)) (T, error) {
+	var retry C.struct_dsql_retry
+	policy := &e.c.policy.retry
+	began := time.Now()
+	C.dsql_retry_init(&retry, policy)
+	for {
+		inner, o := withOutcome(ctx)
+		got, err := run(inner)
+		if err == nil {
+			return got, nil
+		}
+		if o.unknown != nil {
+			return got, &persistence.TimeoutError{Msg: fmt.Sprintf("%s: %s", operation, o.unknown.Error())}
+		}
+		if o.condition != nil {
+			if condition := conditionError(o.condition); condition != nil {
+				return got, condition
+			}
+		}
+		if o.conflict == nil {
+			return got, err
+		}
+		left := C.int64_t(-1)
+		if deadline, ok := ctx.Deadline(); ok {
+			left = C.int64_t(max(deadline.Sub(began), 0))
+		}
+		decision := C.dsql_retry_next(&retry, policy, C.enum_dsql_rc(o.conflict.rc), C.int64_t(time.Since(began)), left)
+		if !decision.again {
+			return got, err
+		}
+		timer := time.NewTimer(time.Duration(decision.wait_ns))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return got, err
+		}
+	}
+}
+
+// rerunErr is rerun for operations that answer nothing.
+func rerunErr(ctx context.Context, e *engine, operation string, run func(context.Context) error) error {
+	_, err := rerun(ctx, e, operation, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+	return err
+}

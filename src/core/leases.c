@@ -1,0 +1,550 @@
+#include "core/leases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_NS (2 * DSQL_S)
+enum { SLOW_SECONDS = 2 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static int64_t second_of(struct dsql_wall wall)
+{
+    return wall.ns / DSQL_S;
+}
+
+static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
+{
+    /* About one survey a TTL in the whole fleet; more while somebody seems to stand still. */
+    int64_t owners = (int64_t)most(1, (int64_t)l->owner_count);
+    for (size_t i = 0; i < l->owner_count; i++) {
+        if (dsql_mono_since(now, l->owners[i].since) > l->config.ttl_ns / 2 &&
+            strcmp(l->owners[i].id, l->config.owner) != 0)
+            owners = 1;
+    }
+    l->survey = SURVEY_IDLE;
+    l->survey_at = dsql_mono_add(now, l->config.ttl_ns / 2 +
+                                          dsql_rng_between(&l->rng, 0, l->config.ttl_ns * owners));
+}
+
+enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_config *config,
+                              struct dsql_rng rng, struct dsql_mono now)
+{
+    assert(config->limit > 0 && config->rate > 0 && config->ttl_ns >= DSQL_S);
+    *l = (struct dsql_leases){
+        .config = *config,
+        .rng = rng,
+        .renew_at = now,
+        .fresh_until = now,
+        .grace_until = now,
+        .retry_at = now,
+        .full_until = now,
+        .parcel = DSQL_LEASES_BATCH,
+        .draw = config->rate,
+    };
+    l->owners = calloc(DSQL_LEASE_OWNERS_MAX, sizeof(*l->owners));
+    if (!l->owners)
+        return DSQL_NO_MEMORY;
+    plan_survey(l, now);
+    return DSQL_OK;
+}
+
+void dsql_leases_fini(struct dsql_leases *l)
+{
+    free(l->ids);
+    free(l->owners);
+    *l = (struct dsql_leases){0};
+}
+
+void dsql_leases_want(struct dsql_leases *l, int64_t n)
+{
+    l->want = n;
+}
+
+void dsql_leases_used(struct dsql_leases *l, int64_t n)
+{
+    l->used = n;
+}
+
+void dsql_leases_throttled(struct dsql_leases *l, struct dsql_wall wall)
+{
+    if (l->slow_seconds == 0) {
+        l->slow_seconds = SLOW_SECONDS;
+        l->slow_from = second_of(wall) + 1;
+    }
+    l->connect_second = second_of(wall) + 1;
+    l->permits = 0;
+}
+
+void dsql_leases_drain(struct dsql_leases *l)
+{
+    l->draining = true;
+}
+
+int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
+{
+    int64_t grace = dsql_mono_before(now, l->grace_until) ? l->grace : 0;
+    int64_t n = least((int64_t)l->count, l->draining ? 0 : INT64_MAX) + grace;
+    if ((l->busy || l->repeat) && l->flight.kind == DSQL_LEASES_RELEASE)
+        n -= l->flight.count; /* given back, whether or not it is confirmed */
+    n = most(n, 0);
+    return dsql_mono_before(now, l->fresh_until) ? n : least(n, l->used);
+}
+
+bool dsql_leases_permit(struct dsql_leases *l, struct dsql_wall wall)
+{
+    if (l->permits > 0 && l->permits_second == second_of(wall)) { /* (L2) */
+        l->permits--;
+        return true;
+    }
+    l->permits = 0;
+    l->asked = true;
+    return false;
+}
+
+/* --- what to ask for -------------------------------------------------------------------------- */
+
+static int64_t wanted(const struct dsql_leases *l)
+{
+    return l->draining ? 0 : l->want;
+}
+
+static int64_t surplus(const struct dsql_leases *l)
+{
+    return (int64_t)l->count - most(l->used, wanted(l));
+}
+
+/* The request there is to make now; false if none. *wait_ns is how long until there may be one. */
+static bool choose(const struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+                   enum dsql_leases_kind *kind, int64_t *wait_ns)
+{
+    struct dsql_mono at = l->renew_at;
+    int64_t wall_wait_ns = INT64_MAX;
+    if (l->draining && l->count == 0) {
+        *wait_ns = INT64_MAX;
+        return false;
+    }
+    if (l->count > 0 && !dsql_mono_before(now, l->renew_at)) {
+        *kind = DSQL_LEASES_RENEW;
+        return true;
+    }
+    if (surplus(l) > 0) {
+        *kind = DSQL_LEASES_RELEASE;
+        return true;
+    }
+    if (l->slow_seconds > 0) {
+        *kind = DSQL_LEASES_SLOW;
+        return true;
+    }
+    if (l->asked && l->permits == 0 && !l->draining) {
+        *kind = DSQL_LEASES_CONNECT;
+        if (second_of(wall) >= l->connect_second)
+            return true;
+        wall_wait_ns = l->connect_second * DSQL_S - wall.ns;
+    }
+    if ((int64_t)l->count < wanted(l)) {
+        *kind = DSQL_LEASES_ACQUIRE;
+        if (!dsql_mono_before(now, l->full_until))
+            return true;
+        at = dsql_mono_before(l->full_until, at) || l->count == 0 ? l->full_until : at;
+    } else if (l->count == 0) {
+        at = (struct dsql_mono){INT64_MAX};
+    }
+    if (!l->draining) {
+        if (l->survey != SURVEY_IDLE || l->reap.count > 0 || !dsql_mono_before(now, l->survey_at)) {
+            *kind = l->survey == SURVEY_SCAN                        ? DSQL_LEASES_SCAN
+                    : l->survey == SURVEY_IDLE && l->reap.count > 0 ? DSQL_LEASES_REAP
+                    : l->survey == SURVEY_IDLE && l->may_recount    ? DSQL_LEASES_RECOUNT
+                                                                    : DSQL_LEASES_LOOK;
+            return true;
+        }
+        at = dsql_mono_before(l->survey_at, at) ? l->survey_at : at;
+    }
+    *wait_ns =
+        least(wall_wait_ns, at.ns == INT64_MAX ? INT64_MAX : most(0, dsql_mono_since(at, now)));
+    return false;
+}
+
+int64_t dsql_leases_due_ns(const struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall)
+{
+    enum dsql_leases_kind kind;
+    int64_t wait_ns = 0;
+    if (l->busy || l->left)
+        return INT64_MAX;
+    if (!l->repeat && !choose(l, now, wall, &kind, &wait_ns))
+        return wait_ns;
+    return most(0, dsql_mono_since(l->retry_at, now));
+}
+
+static void take_ids(const struct dsql_leases *l, struct dsql_leases_op *op, size_t from)
+{
+    size_t n = l->count - from;
+    n = n < DSQL_LEASES_BATCH ? n : DSQL_LEASES_BATCH;
+    n = op->count > 0 && (size_t)op->count < n ? (size_t)op->count : n;
+    memcpy(op->ids, &l->ids[from], n * sizeof(*op->ids));
+    op->count = (int64_t)n;
+}
+
+static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_wall wall)
+{
+    struct dsql_leases_op *op = &l->flight;
+    *op = (struct dsql_leases_op){.kind = kind};
+    switch (kind) {
+    case DSQL_LEASES_ACQUIRE:
+        op->count = least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
+        op->beat = ++l->beat; /* after a time without leases, too, the owner has moved */
+        for (int64_t i = 0; i < op->count; i++)
+            (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",
+                           (unsigned long long)dsql_rng_next(&l->rng),
+                           (unsigned long long)dsql_rng_next(&l->rng));
+        break;
+    case DSQL_LEASES_RELEASE:
+        op->count = least(surplus(l), DSQL_LEASES_BATCH);
+        take_ids(l, op, l->count - (size_t)op->count);
+        break;
+    case DSQL_LEASES_RENEW:
+        if (l->renewed == 0)
+            l->beat++;
+        op->beat = l->beat;
+        take_ids(l, op, l->renewed);
+        break;
+    case DSQL_LEASES_CONNECT:
+        op->second = second_of(wall);
+        op->count = most(1, least(most(1, dsql_leases_slots(l, l->sent) - l->used), l->draw));
+        break;
+    case DSQL_LEASES_SLOW:
+        op->second = l->slow_from + SLOW_SECONDS - l->slow_seconds;
+        op->count = most(1, l->config.rate / 2);
+        break;
+    case DSQL_LEASES_LOOK:
+        if (l->survey == SURVEY_IDLE)
+            l->survey = SURVEY_FIRST;
+        break;
+    case DSQL_LEASES_SCAN:
+        break;
+    case DSQL_LEASES_REAP:
+        *op = l->reap;
+        op->kind = kind;
+        break;
+    case DSQL_LEASES_RECOUNT:
+        op->active = l->active;
+        op->updated_ms = l->updated_ms;
+        op->count = l->counted;
+        break;
+    }
+}
+
+bool dsql_leases_next(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+                      struct dsql_leases_op *op)
+{
+    enum dsql_leases_kind kind;
+    int64_t wait_ns;
+    l->left = l->draining && l->count == 0 && !l->busy && !l->repeat;
+    if (l->busy || l->left || dsql_mono_before(now, l->retry_at))
+        return false;
+    if (!l->repeat) {
+        if (!choose(l, now, wall, &kind, &wait_ns))
+            return false;
+        l->sent = now;
+        make(l, kind, wall);
+    }
+    l->busy = true;
+    l->sent = now;
+    l->counts.requests++;
+    *op = l->flight;
+    return true;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static enum dsql_rc hold(struct dsql_leases *l, const struct dsql_leases_op *op)
+{
+    size_t need = l->count + (size_t)op->count;
+    if (need > l->room) {
+        void *grown = reallocarray(l->ids, need * 2, sizeof(*l->ids));
+        if (!grown)
+            return DSQL_NO_MEMORY;
+        l->ids = grown;
+        l->room = need * 2;
+    }
+    memcpy(&l->ids[l->count], op->ids, (size_t)op->count * sizeof(*op->ids));
+    l->count = need;
+    return DSQL_OK;
+}
+
+static void drop(struct dsql_leases *l, const char *id)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (strcmp(l->ids[i], id) != 0)
+            continue;
+        l->renewed -= i < l->renewed;
+        memmove(&l->ids[i], &l->ids[i + 1], (l->count - i - 1) * sizeof(*l->ids));
+        l->count--;
+        return;
+    }
+}
+
+static enum dsql_rc acquired(struct dsql_leases *l, struct dsql_mono now)
+{
+    bool first = l->count == 0;
+    enum dsql_rc rc = hold(l, &l->flight);
+    if (rc)
+        return rc;
+    l->grace = most(0, l->grace - l->flight.count);
+    l->parcel = least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH) > 0
+                    ? (size_t)least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH)
+                    : 1;
+    if (first) {
+        l->renew_at = dsql_mono_add(l->sent, l->config.ttl_ns / 3);
+        l->fresh_until = dsql_mono_add(l->sent, l->config.ttl_ns);
+    }
+    (void)now;
+    return DSQL_OK;
+}
+
+static void renewed(struct dsql_leases *l)
+{
+    l->renewed += (size_t)l->flight.count;
+    if (l->renewed < l->count)
+        return;
+    l->renewed = 0;
+    l->renew_at = dsql_mono_add(l->sent, l->config.ttl_ns / 3);
+    l->fresh_until = dsql_mono_add(l->sent, l->config.ttl_ns);
+}
+
+/* Some of the ids are not there, or not as they were. */
+static enum dsql_rc missing(struct dsql_leases *l, struct dsql_mono now,
+                            const struct dsql_leases_answer *answer)
+{
+    int64_t gone = 0;
+    if (l->flight.kind == DSQL_LEASES_ACQUIRE) /* put before: an earlier try was applied */
+        return acquired(l, now);
+    if (l->flight.kind == DSQL_LEASES_REAP) {
+        l->reap.count = 0; /* somebody else was there */
+        return DSQL_OK;
+    }
+    for (int64_t i = 0; i < l->flight.count; i++) {
+        if (!answer->missing[i])
+            continue;
+        drop(l, l->flight.ids[i]);
+        gone++;
+    }
+    l->counts.missing += (uint64_t)gone;
+    if (l->flight.kind == DSQL_LEASES_RENEW) {
+        l->grace = gone + (dsql_mono_before(now, l->grace_until) ? l->grace : 0);
+        l->grace_until = dsql_mono_add(now, GRACE_NS);
+        if (l->count == 0)
+            l->renewed = 0;
+    }
+    return DSQL_OK;
+}
+
+static struct dsql_lease_owner *owner_of(struct dsql_leases *l, const char *id,
+                                         struct dsql_mono now)
+{
+    for (size_t i = 0; i < l->owner_count; i++) {
+        if (strcmp(l->owners[i].id, id) == 0)
+            return &l->owners[i];
+    }
+    if (l->owner_count == DSQL_LEASE_OWNERS_MAX)
+        return NULL;
+    struct dsql_lease_owner *owner = &l->owners[l->owner_count++];
+    *owner = (struct dsql_lease_owner){.since = now, .beat = -1};
+    memcpy(owner->id, id, sizeof(owner->id));
+    return owner;
+}
+
+/* (L3) */
+static bool is_dead(const struct dsql_leases *l, const struct dsql_lease_owner *owner,
+                    struct dsql_mono now)
+{
+    return strcmp(owner->id, l->config.owner) != 0 &&
+           dsql_mono_since(now, owner->since) >= l->config.ttl_ns + l->config.ttl_ns / 2;
+}
+
+static void scanned(struct dsql_leases *l, struct dsql_mono now,
+                    const struct dsql_leases_answer *answer)
+{
+    for (size_t i = 0; i < answer->found_count; i++) {
+        const struct dsql_lease_found *found = &answer->found[i];
+        l->counted++;
+        l->all_renewed = l->all_renewed && found->renewed;
+        struct dsql_lease_owner *owner = found->renewed ? owner_of(l, found->owner, now) : NULL;
+        if (!owner)
+            continue;
+        owner->here = true;
+        if (found->beat > owner->beat) {
+            owner->beat = found->beat;
+            owner->since = now;
+        }
+        if (is_dead(l, owner, now) && l->reap.count < DSQL_LEASES_BATCH &&
+            (l->reap.count == 0 || l->reap.beat == found->beat)) {
+            l->reap.beat = found->beat;
+            memcpy(l->reap.ids[l->reap.count++], found->id, sizeof(found->id));
+        }
+    }
+    if (answer->last)
+        l->survey = SURVEY_SECOND;
+}
+
+static void forget_absent_owners(struct dsql_leases *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->owner_count; i++) {
+        if (l->owners[i].here)
+            l->owners[kept++] = l->owners[i];
+    }
+    l->owner_count = kept;
+}
+
+/* The counter, before and after the scan. */
+static void looked(struct dsql_leases *l, struct dsql_mono now,
+                   const struct dsql_leases_answer *answer)
+{
+    if (l->survey == SURVEY_FIRST) {
+        l->active = answer->active;
+        l->updated_ms = answer->updated_ms;
+        l->counted = 0;
+        l->all_renewed = true;
+        l->reap = (struct dsql_leases_op){.kind = DSQL_LEASES_REAP};
+        for (size_t i = 0; i < l->owner_count; i++)
+            l->owners[i].here = false;
+        l->survey = SURVEY_SCAN;
+        return;
+    }
+    bool steady = answer->exists && answer->active == l->active &&
+                  answer->updated_ms == l->updated_ms && l->all_renewed;
+    int64_t drift = steady ? l->active - l->counted : 0;
+    /* The same twice, a TTL apart, with nobody coming or going meanwhile: that is no race. */
+    l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0;
+    l->drift = drift;
+    if (!l->all_renewed)
+        l->reap.count = 0;
+    forget_absent_owners(l);
+    plan_survey(l, now);
+    if (drift != 0 && !l->may_recount)
+        l->survey_at =
+            dsql_mono_add(now, l->config.ttl_ns); /* owners notice what they miss sooner */
+    if (l->reap.count > 0 || l->may_recount)
+        l->survey_at = now;
+}
+
+static void refused(struct dsql_leases *l, struct dsql_mono now)
+{
+    switch (l->flight.kind) {
+    case DSQL_LEASES_ACQUIRE: /* full */
+        l->grace = l->flight.count == 1 ? 0 : l->grace;
+        l->full_until = l->flight.count > 1
+                            ? now
+                            : dsql_mono_add(now, DSQL_S / 2 + dsql_rng_between(&l->rng, 0, DSQL_S));
+        l->parcel = l->flight.count > 1 ? (size_t)l->flight.count / 2 : 1;
+        break;
+    case DSQL_LEASES_CONNECT: /* the second is used up */
+        if (l->flight.count == 1)
+            l->connect_second = l->flight.second + 1;
+        l->draw = most(1, l->flight.count / 2);
+        break;
+    case DSQL_LEASES_REAP:
+        l->reap.count = 0;
+        break;
+    case DSQL_LEASES_RECOUNT:
+        l->may_recount = false;
+        plan_survey(l, now);
+        break;
+    case DSQL_LEASES_RELEASE: /* the counter is below what we have: it is wrong, our leases go
+                                 anyway */
+        l->count -= (size_t)least((int64_t)l->count, l->flight.count);
+        break;
+    case DSQL_LEASES_RENEW:
+    case DSQL_LEASES_SLOW:
+    case DSQL_LEASES_LOOK:
+    case DSQL_LEASES_SCAN:
+        break;
+    }
+}
+
+static enum dsql_rc done(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+                         const struct dsql_leases_answer *answer)
+{
+    switch (l->flight.kind) {
+    case DSQL_LEASES_ACQUIRE:
+        return acquired(l, now);
+    case DSQL_LEASES_RELEASE:
+        for (int64_t i = 0; i < l->flight.count; i++)
+            drop(l, l->flight.ids[i]);
+        break;
+    case DSQL_LEASES_RENEW:
+        renewed(l);
+        break;
+    case DSQL_LEASES_CONNECT:
+        l->asked = false;
+        l->permits = second_of(wall) == l->flight.second ? l->flight.count : 0;
+        l->permits_second = l->flight.second;
+        l->draw = least(l->config.rate, l->draw * 2);
+        break;
+    case DSQL_LEASES_SLOW:
+        l->slow_seconds--;
+        break;
+    case DSQL_LEASES_LOOK:
+        looked(l, now, answer);
+        break;
+    case DSQL_LEASES_SCAN:
+        scanned(l, now, answer);
+        break;
+    case DSQL_LEASES_REAP:
+        l->counts.reaped += (uint64_t)l->reap.count;
+        l->reap.count = 0;
+        l->survey_at = now; /* there may be more */
+        break;
+    case DSQL_LEASES_RECOUNT:
+        l->counts.recounts++;
+        l->may_recount = false;
+        l->drift = 0;
+        plan_survey(l, now);
+        break;
+    }
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+                                const struct dsql_leases_answer *answer)
+{
+    assert(l->busy);
+    enum dsql_rc rc = DSQL_OK;
+    enum dsql_leases_outcome outcome = answer->outcome;
+    bool in_doubt = l->repeat;
+    l->busy = l->repeat = false;
+    if (outcome == DSQL_LEASES_OK)
+        rc = done(l, now, wall, answer);
+    else if (outcome == DSQL_LEASES_MISSING)
+        rc = missing(l, now, answer);
+    else if (outcome == DSQL_LEASES_REFUSED)
+        refused(l, now);
+    if (outcome == DSQL_LEASES_CONFLICT) {
+        l->counts.conflicts++;
+        l->repeat = in_doubt; /* this try was not applied; an earlier one may have been */
+        l->conflicts += l->conflicts < 8;
+        l->retry_at =
+            dsql_mono_add(now, dsql_rng_between(&l->rng, DSQL_MS, (5 * DSQL_MS) << l->conflicts));
+    } else if (outcome == DSQL_LEASES_LOST || rc) {
+        /* Permits are drawn for a second, and reading needs no repetition. */
+        l->repeat = l->flight.kind == DSQL_LEASES_ACQUIRE || l->flight.kind == DSQL_LEASES_RELEASE;
+        if (l->survey != SURVEY_IDLE)
+            plan_survey(l, now);
+        l->counts.lost++;
+        l->failures += l->failures < 8;
+        int64_t wait_ns = least((100 * DSQL_MS) << l->failures, 5 * DSQL_S);
+        l->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&l->rng, 0, wait_ns / 2));
+    } else {
+        l->failures = l->conflicts = 0;
+        l->retry_at = now;
+    }
+    return rc;
+}

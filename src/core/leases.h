@@ -1,0 +1,154 @@
+/*
+ * One process's side of the protocol `leases`: a counter for the cluster, one lease for each
+ * connection, one counter of connects for each second, as the Go plugin writes them, so that both
+ * may share a table. Requests out, answers in, time passed in. The format needs wall clocks (a
+ * second's counter, ttl_epoch); who is dead is decided without them.
+ *
+ * Two things are added. Leases are renewed, and carry owner and beat, so that they say something
+ * about live connections. And a reconciler takes away leases whose owner's beat stood still, and
+ * corrects the counter; by itself it acts only when every lease in the table is a renewed one,
+ * because others' live leases look expired.
+ *
+ * There is one request at a time; one that was not answered is repeated as it was. Each can be told
+ * from having been applied before: leases have unique ids, and are put only where there is none.
+ *
+ * Invariants: (L1) slots() counts leases that were confirmed, and for a short grace those found
+ * missing; (L2) a permit is used in the second it was drawn for; (L3) nothing of an owner is taken
+ * whose beat changed within the TTL and a half of our clock. Single-threaded.
+ */
+#ifndef DSQL_CORE_LEASES_H
+#define DSQL_CORE_LEASES_H
+
+#include "base/rng.h"
+#include "base/time.h"
+
+enum {
+    DSQL_LEASE_HEX = 32,    /* characters of an id */
+    DSQL_LEASES_BATCH = 48, /* in one transaction, beside the counter */
+    DSQL_LEASE_OWNERS_MAX = 1024,
+};
+
+typedef char dsql_lease_id[DSQL_LEASE_HEX + 1];
+
+struct dsql_leases_config {
+    char owner[17]; /* 16 characters that no other process has */
+    int64_t limit;  /* connections */
+    int64_t rate;   /* connects a second */
+    int64_t ttl_ns; /* of a lease */
+};
+
+enum dsql_leases_kind {
+    DSQL_LEASES_ACQUIRE, /* counter + count, put ids: if the counter stays within the limit */
+    DSQL_LEASES_RELEASE, /* counter - count, delete ids: if they are there */
+    DSQL_LEASES_RENEW,   /* ids get the beat: if they are there */
+    DSQL_LEASES_CONNECT, /* count permits of the second: if they stay within the rate */
+    DSQL_LEASES_SLOW,    /* uses up count permits of the second, whatever is there */
+    DSQL_LEASES_LOOK,    /* reads the counter */
+    DSQL_LEASES_SCAN,    /* reads a page of leases */
+    DSQL_LEASES_REAP,    /* counter - count, delete ids: if they still have the beat */
+    DSQL_LEASES_RECOUNT, /* counter = count: if it is still active, updated_ms */
+};
+
+struct dsql_leases_op {
+    enum dsql_leases_kind kind;
+    int64_t count, beat, second;
+    int64_t active, updated_ms;
+    dsql_lease_id ids[DSQL_LEASES_BATCH];
+};
+
+enum dsql_leases_outcome {
+    DSQL_LEASES_OK,
+    DSQL_LEASES_REFUSED,  /* the counter's condition did not hold */
+    DSQL_LEASES_MISSING,  /* conditions of ids did not hold: see missing */
+    DSQL_LEASES_CONFLICT, /* nothing was done; try again soon */
+    DSQL_LEASES_LOST,     /* nobody knows */
+};
+
+/* A lease somebody has, as a scan finds it. */
+struct dsql_lease_found {
+    dsql_lease_id id;
+    char owner[17];
+    int64_t beat;
+    bool renewed;
+};
+
+struct dsql_leases_answer {
+    enum dsql_leases_outcome outcome;
+    bool missing[DSQL_LEASES_BATCH];      /* MISSING: which of ids */
+    bool exists;                          /* LOOK: the counter */
+    int64_t active, updated_ms;           /* LOOK */
+    const struct dsql_lease_found *found; /* SCAN: a page */
+    size_t found_count;
+    bool last; /* SCAN: there is no further page */
+};
+
+struct dsql_lease_owner {
+    char id[17];
+    int64_t beat; /* the highest */
+    struct dsql_mono since;
+    bool here; /* in the scan under way */
+};
+
+struct dsql_leases {
+    struct dsql_leases_config config;
+    struct dsql_rng rng;
+    dsql_lease_id *ids; /* held */
+    size_t count, room;
+    size_t renewed; /* of them, in the round under way */
+    int64_t beat;
+    struct dsql_mono renew_at, fresh_until;
+    int64_t grace;
+    struct dsql_mono grace_until;
+
+    int64_t want, used;
+    bool draining, asked, left;
+    int64_t permits, permits_second;
+    int64_t slow_seconds; /* seconds still to be reported as used up */
+    int64_t slow_from;
+    size_t parcel; /* how many leases, permits are asked for at once; halved when refused */
+    int64_t draw;
+    struct dsql_mono retry_at, full_until;
+    int64_t connect_second; /* not before this one */
+
+    bool busy, repeat;
+    struct dsql_leases_op flight;
+    struct dsql_mono sent;
+    unsigned failures, conflicts;
+
+    /* The reconciler. */
+    struct dsql_mono survey_at;
+    enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;
+    int64_t active, updated_ms, counted, drift; /* drift: found by the survey before */
+    bool exists, all_renewed;
+    struct dsql_lease_owner *owners;
+    size_t owner_count;
+    struct dsql_leases_op reap; /* what the scan found to take away */
+    bool may_recount;
+
+    struct {
+        uint64_t requests, lost, conflicts, reaped, recounts, missing;
+    } counts;
+};
+
+DSQL_MUST_USE enum dsql_rc dsql_leases_init(struct dsql_leases *leases,
+                                            const struct dsql_leases_config *config,
+                                            struct dsql_rng rng, struct dsql_mono now);
+void dsql_leases_fini(struct dsql_leases *leases);
+
+void dsql_leases_want(struct dsql_leases *leases, int64_t n);
+void dsql_leases_used(struct dsql_leases *leases, int64_t n);
+void dsql_leases_throttled(struct dsql_leases *leases, struct dsql_wall wall);
+void dsql_leases_drain(struct dsql_leases *leases);
+int64_t dsql_leases_slots(const struct dsql_leases *leases, struct dsql_mono now);
+bool dsql_leases_permit(struct dsql_leases *leases, struct dsql_wall wall);
+
+bool dsql_leases_next(struct dsql_leases *leases, struct dsql_mono now, struct dsql_wall wall,
+                      struct dsql_leases_op *op);
+int64_t dsql_leases_due_ns(const struct dsql_leases *leases, struct dsql_mono now,
+                           struct dsql_wall wall);
+/* Fails only with DSQL_NO_MEMORY, and then it counts as lost. */
+DSQL_MUST_USE enum dsql_rc dsql_leases_answer(struct dsql_leases *leases, struct dsql_mono now,
+                                              struct dsql_wall wall,
+                                              const struct dsql_leases_answer *answer);
+
+#endif

@@ -1,0 +1,57 @@
+#!/bin/bash
+# `dsql budget`, what is said when DynamoDB is not as it should be, and the registry's operations on real
+# servers against the model that everything else is proved with.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+# shellcheck source=tests/integ/dynamodb.bash
+. "$SOURCE_DIR/tests/integ/dynamodb.bash"
+export AWS_ACCESS_KEY_ID=AKIAEXAMPLE AWS_SECRET_ACCESS_KEY=secret DSQL_LOG_LEVEL=warn
+export DSQL_ENDPOINT=abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws
+
+expect 2 "$dsql" budget status
+contains "$err" 'DSQL_DISTRIBUTED_CONN_LEASE_TABLE'
+export DSQL_DISTRIBUTED_CONN_LEASE_TABLE=fleet
+expect 2 env -u DSQL_ENDPOINT "$dsql" budget status
+contains "$err" 'DSQL_ENDPOINT'
+expect 1 env "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$(free_port)" "$dsql" budget status
+contains "$err" 'table fleet in us-east-1: DynamoDB cannot be reached'
+
+for kind in dynoxide dynamodb-local; do
+    start_server "$kind"
+    expect 1 "$dsql" budget status
+    contains "$err" 'there is no such table'
+    contains "$err" 'dsql budget setup'
+    expect 0 "$dsql" budget setup
+    expect 0 "$dsql" budget setup --json
+    contains "$out" '"created": false'
+    expect 0 "$dsql" budget status
+    contains "$out" 'nobody has used it yet'
+    expect 1 "$dsql" budget release 0123456789abcdef
+    contains "$err" 'no owner 0123456789abcdef'
+    expect 0 "$dsql" budget repair
+    contains "$out" 'nothing to repair'
+    expect 0 "$BUILD_DIR/tests/registry_diff" fleet 7 300
+    contains "$out" 'the same'
+    echo "$kind: $out"
+    stop_server
+done
+
+# A pool without its table says so once and goes on trying; with the table made, it fills.
+start_server dynoxide
+cat >"$scratch/late.bash" <<'SH'
+set -euo pipefail
+export DSQL_BUDGET=blocks DSQL_POOL_MAX_OPEN=3 DSQL_STAGGERED_STARTUP=false DSQL_RESERVOIR_ENABLED=true
+export DSQL_RESERVOIR_INITIAL_FILL_TIMEOUT=1s DSQL_LOG_LEVEL=info
+"$BUILD_DIR/tests/budget_member" >"$1/member" 2>"$1/member.err" &
+member=$!
+for _ in $(seq 300); do ! grep -q budget.problem "$1/member.err" || break; sleep 0.1; done
+grep -q 'event=budget.problem kind=NO_TABLE .*dsql budget setup' "$1/member.err"
+"$dsql" budget setup >/dev/null
+for _ in $(seq 300); do ! grep -q ready=3 "$1/member" || break; sleep 0.1; done
+grep -q ready=3 "$1/member"
+grep -q event=budget.back "$1/member.err"
+kill $member
+wait $member
+SH
+BUILD_DIR=$BUILD_DIR "$dsql" local exec -- bash "$scratch/late.bash" "$scratch" ||
+    fail "a pool without its table: $(cat "$scratch/member.err")"

@@ -1,0 +1,238 @@
+/*
+ * The protocol `leases` in a small world: processes that crash, requests and answers that are lost,
+ * conflicts, a program that never renews its leases. The judge sees the table and every connection.
+ */
+#include <stdio.h>
+
+#include "core/leases.h"
+#include "support/prop.h"
+#include "support/test.h"
+
+enum { PROCESSES = 4, ITEMS_MAX = 256, SECONDS_MAX = 8192 };
+
+struct process {
+    bool alive;
+    struct dsql_leases core;
+    int64_t conns;
+};
+
+struct world {
+    struct prop *p;
+    struct dsql_rng rng;
+    int64_t now_ns, limit, rate;
+    struct process processes[PROCESSES];
+    struct dsql_lease_found items[ITEMS_MAX];
+    size_t item_count;
+    int64_t active, updated_ms, foreign;
+    int64_t counts[SECONDS_MAX];
+    int64_t connects[SECONDS_MAX];
+    bool faults, ok;
+};
+
+static bool chance(struct world *w, uint64_t per_mille)
+{
+    return dsql_rng_below(&w->rng, 1000) < per_mille;
+}
+static struct dsql_mono mono(const struct world *w)
+{
+    return (struct dsql_mono){w->now_ns};
+}
+static struct dsql_wall wall(const struct world *w)
+{
+    return (struct dsql_wall){w->now_ns};
+}
+
+static struct dsql_lease_found *find(struct world *w, const char *id)
+{
+    for (size_t i = 0; i < w->item_count; i++) {
+        if (strcmp(w->items[i].id, id) == 0)
+            return &w->items[i];
+    }
+    return NULL;
+}
+
+/* What the table does with a request: conditions first, then everything or nothing. */
+static void carry_out(struct world *w, const struct process *process,
+                      const struct dsql_leases_op *op, struct dsql_leases_answer *answer)
+{
+    bool removes = op->kind == DSQL_LEASES_RELEASE || op->kind == DSQL_LEASES_REAP;
+    bool ids = removes || op->kind == DSQL_LEASES_ACQUIRE || op->kind == DSQL_LEASES_RENEW;
+    *answer = (struct dsql_leases_answer){.outcome = DSQL_LEASES_OK};
+    if ((op->kind == DSQL_LEASES_ACQUIRE && w->active > w->limit - op->count) ||
+        (removes && w->active < op->count) ||
+        (op->kind == DSQL_LEASES_CONNECT && w->counts[op->second] > w->rate - op->count) ||
+        (op->kind == DSQL_LEASES_RECOUNT &&
+         (w->active != op->active || w->updated_ms != op->updated_ms)))
+        answer->outcome = DSQL_LEASES_REFUSED;
+    for (int64_t i = 0; ids && i < op->count; i++) {
+        const struct dsql_lease_found *item = find(w, op->ids[i]);
+        answer->missing[i] = op->kind == DSQL_LEASES_ACQUIRE ? item != NULL
+                             : op->kind == DSQL_LEASES_REAP  ? !item || item->beat != op->beat
+                                                             : !item;
+        if (answer->missing[i])
+            answer->outcome = DSQL_LEASES_MISSING;
+    }
+    if (answer->outcome != DSQL_LEASES_OK)
+        return;
+    if (op->kind == DSQL_LEASES_LOOK) {
+        answer->exists = true;
+        answer->active = w->active;
+        answer->updated_ms = w->updated_ms;
+    } else if (op->kind == DSQL_LEASES_SCAN) {
+        answer->found = w->items;
+        answer->found_count = w->item_count;
+        answer->last = true;
+    } else if (op->kind == DSQL_LEASES_CONNECT || op->kind == DSQL_LEASES_SLOW) {
+        w->counts[op->second] += op->count;
+    } else if (op->kind != DSQL_LEASES_RENEW) {
+        w->active = op->kind == DSQL_LEASES_RECOUNT
+                        ? op->count
+                        : w->active + (removes ? -op->count : op->count);
+        w->updated_ms = w->now_ns;
+    }
+    for (int64_t i = 0; ids && i < op->count; i++) {
+        struct dsql_lease_found *item = find(w, op->ids[i]);
+        if (removes) {
+            *item = w->items[--w->item_count];
+        } else if (op->kind == DSQL_LEASES_RENEW) {
+            item->beat = op->beat;
+        } else if (w->item_count < ITEMS_MAX) {
+            item = &w->items[w->item_count++];
+            *item = (struct dsql_lease_found){.beat = op->beat, .renewed = true};
+            memcpy(item->id, op->ids[i], sizeof(item->id));
+            memcpy(item->owner, process->core.config.owner, sizeof(item->owner));
+        }
+    }
+}
+
+static void born(struct world *w, struct process *process)
+{
+    struct dsql_leases_config config = {.limit = w->limit, .rate = w->rate, .ttl_ns = 9 * DSQL_S};
+    (void)snprintf(config.owner, sizeof(config.owner), "%016llx",
+                   (unsigned long long)dsql_rng_next(&w->rng));
+    *process = (struct process){.alive = true};
+    assert_int_equal(dsql_leases_init(&process->core, &config, dsql_rng_split(&w->rng), mono(w)),
+                     DSQL_OK);
+    dsql_leases_want(&process->core, dsql_rng_between(&w->rng, 0, w->limit));
+}
+
+static void dies(struct process *process)
+{
+    if (process->alive)
+        dsql_leases_fini(&process->core);
+    process->alive = false;
+    process->conns = 0;
+}
+
+static void acts(struct world *w, struct process *process)
+{
+    struct dsql_leases *core = &process->core;
+    struct dsql_leases_op op;
+    struct dsql_leases_answer answer = {.outcome = DSQL_LEASES_LOST};
+    int64_t slots = dsql_leases_slots(core, mono(w));
+    if (process->conns > slots)
+        process->conns = slots;
+    if (w->faults && chance(w, 50) && process->conns > 0)
+        process->conns--;
+    if (process->conns > core->want)
+        process->conns = core->want;
+    dsql_leases_used(core, process->conns);
+    while (process->conns < slots && process->conns < core->want &&
+           dsql_leases_permit(core, wall(w))) {
+        dsql_leases_used(core, ++process->conns);
+        w->connects[w->now_ns / DSQL_S]++;
+    }
+    if (w->faults && chance(w, 10))
+        dsql_leases_want(core, dsql_rng_between(&w->rng, 0, w->limit));
+    if (w->faults && chance(w, 2))
+        dsql_leases_throttled(core, wall(w));
+    if (!dsql_leases_next(core, mono(w), wall(w), &op))
+        return;
+    if (!(w->faults && chance(w, 40)))
+        carry_out(w, process, &op, &answer);
+    if (w->faults && chance(w, 40)) /* the answer is lost, or it was a conflict */
+        answer = (struct dsql_leases_answer){.outcome = DSQL_LEASES_LOST};
+    else if (w->faults && answer.outcome == DSQL_LEASES_LOST && chance(w, 500))
+        answer.outcome = DSQL_LEASES_CONFLICT;
+    assert_int_equal(dsql_leases_answer(core, mono(w), wall(w), &answer), DSQL_OK);
+}
+
+static void run_for(struct world *w, int64_t ns)
+{
+    int64_t end_ns = w->now_ns + ns;
+    while (w->ok && w->now_ns < end_ns) {
+        int64_t sum = w->foreign;
+        w->now_ns += dsql_rng_between(&w->rng, DSQL_MS, 300 * DSQL_MS);
+        for (size_t i = 0; i < PROCESSES; i++) {
+            struct process *process = &w->processes[i];
+            if (w->faults && process->alive && chance(w, 3))
+                dies(process);
+            else if (w->faults && !process->alive && chance(w, 20))
+                born(w, process);
+            if (process->alive)
+                acts(w, process);
+            sum += process->conns;
+        }
+        int64_t second = w->now_ns / DSQL_S;
+        w->ok = prop_that(w->p, sum <= w->limit, "%lld connections of %lld", (long long)sum,
+                          (long long)w->limit) &&
+                prop_that(w->p, w->active >= (int64_t)w->item_count && w->active <= w->limit,
+                          "the counter says %lld, there are %zu leases", (long long)w->active,
+                          w->item_count) &&
+                prop_that(w->p, w->connects[second] <= w->rate, "%lld connects in a second",
+                          (long long)w->connects[second]);
+    }
+}
+
+static bool survives(struct prop *p)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    assert_non_null(w);
+    size_t foreign = (size_t)prop_below(p, 2);
+    *w = (struct world){.p = p, .ok = true, .faults = true};
+    w->limit = 3 + (int64_t)prop_below(p, 60);
+    w->rate = 1 + (int64_t)prop_below(p, 20);
+    w->rng = dsql_rng_seeded(prop_any_u64(p));
+    w->now_ns = 10 * DSQL_S;
+    if (foreign) { /* another program's lease, which is never renewed */
+        (void)snprintf(w->items[0].id, sizeof(w->items[0].id), "%032d", 7);
+        w->item_count = 1;
+        w->active = w->foreign = 1;
+    }
+    for (size_t i = 0; i < PROCESSES; i++)
+        born(w, &w->processes[i]);
+    run_for(w, (int64_t)prop_below(p, 20) * 10 * DSQL_S);
+    w->faults = false;
+    if (w->ok && !w->processes[0].alive)
+        born(w, &w->processes[0]);
+    if (!foreign) /* an item that DynamoDB deleted behind our backs: the counter is too high */
+        w->item_count -= w->item_count > 0;
+    run_for(w, 600 * DSQL_S);
+    /* Everything is exact, unless there are leases that nobody renews. */
+    int64_t held = 0;
+    for (size_t i = 0; i < PROCESSES; i++)
+        held += w->processes[i].alive ? (int64_t)w->processes[i].core.count : 0;
+    if (w->ok && !foreign)
+        w->ok = prop_that(p, w->active == held && (int64_t)w->item_count == held,
+                          "the counter says %lld, there are %zu leases, %lld held",
+                          (long long)w->active, w->item_count, (long long)held);
+    else if (w->ok)
+        w->ok = prop_that(p, find(w, w->items[0].id) && w->active >= held + 1,
+                          "another program's lease was taken");
+    for (size_t i = 0; i < PROCESSES; i++)
+        dies(&w->processes[i]);
+    bool ok = w->ok;
+    free(w);
+    return ok;
+}
+
+TEST(schedules)
+{
+    prop_run("leases add up", survives, 300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(schedules)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* Answers of DynamoDB, shares, and the requests for the registry. */
+#include "aws/dynamodb.h"
+#include "budget/fleet.h"
+#include "budget/lease_items.h"
+#include "budget/registry_codec.h"
+#include "support/test.h"
+
+TEST(kinds)
+{
+    static const struct {
+        int status;
+        const char *body;
+        enum dsql_ddb_kind kind;
+    } rows[] = {
+        {200, "{}", DSQL_DDB_OK},
+        {200, "", DSQL_DDB_UNAVAILABLE},
+        {200, "[]", DSQL_DDB_UNAVAILABLE},
+        {400, "{\"__type\":\"a#ConditionalCheckFailedException\"}", DSQL_DDB_CONDITION},
+        {400, "{\"__type\":\"ConditionalCheckFailedException\"}", DSQL_DDB_CONDITION},
+        {400, "{\"__type\":\"a#ProvisionedThroughputExceededException\"}", DSQL_DDB_THROTTLED},
+        {400, "{\"__type\":\"a#ThrottlingException\"}", DSQL_DDB_THROTTLED},
+        {400, "{\"__type\":\"a#ResourceNotFoundException\"}", DSQL_DDB_NO_TABLE},
+        {400, "{\"__type\":\"a#AccessDeniedException\"}", DSQL_DDB_DENIED},
+        {400, "{\"__type\":\"a#ExpiredTokenException\"}", DSQL_DDB_EXPIRED},
+        {400, "{\"__type\":\"a#ValidationException\"}", DSQL_DDB_INVALID},
+        {403, "no", DSQL_DDB_INVALID},
+        {500, "{\"__type\":\"a#InternalServerError\"}", DSQL_DDB_UNAVAILABLE},
+        {503, "", DSQL_DDB_UNAVAILABLE},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
+        struct dsql_ddb_reply reply;
+        struct dsql_err err = {0};
+        dsql_ddb_reply_read(&reply, rows[i].status, dsql_span_of(rows[i].body));
+        if (reply.kind != rows[i].kind)
+            fail_msg("row %zu: %s", i, dsql_ddb_kind_name(reply.kind));
+        enum dsql_rc rc = dsql_ddb_explain("eu-west-1", &reply, "fleet", &err);
+        assert_true((rc == DSQL_OK) == (reply.kind == DSQL_DDB_OK));
+        if (rc)
+            assert_non_null(strstr(err.message, "table fleet in eu-west-1"));
+        dsql_ddb_reply_fini(&reply);
+    }
+}
+
+TEST(cancellation)
+{
+    struct dsql_ddb_reply reply;
+    struct dsql_leases_answer answer;
+    struct dsql_leases_op acquire = {.kind = DSQL_LEASES_ACQUIRE, .count = 2},
+                          renew = {.kind = DSQL_LEASES_RENEW, .count = 3};
+    static const struct {
+        const char *codes[3];
+        enum dsql_leases_outcome acquired, renewed;
+    } rows[] = {
+        {{"ConditionalCheckFailed", "None", "None"}, DSQL_LEASES_REFUSED, DSQL_LEASES_MISSING},
+        {{"TransactionConflict", "None", "None"}, DSQL_LEASES_CONFLICT, DSQL_LEASES_CONFLICT},
+        {{"None", "ThrottlingError", "None"}, DSQL_LEASES_CONFLICT, DSQL_LEASES_CONFLICT},
+        {{"ConditionalCheckFailed", "ConditionalCheckFailed", "None"},
+         DSQL_LEASES_MISSING,
+         DSQL_LEASES_MISSING},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
+        STRBUF(body, 512);
+        dsql_strbuf_addf(&body,
+                         "{\"__type\":\"x#TransactionCanceledException\",\"CancellationReasons\":"
+                         "[{\"Code\":\"%s\"},{\"Code\":\"%s\"},{\"Code\":\"%s\"}]}",
+                         rows[i].codes[0], rows[i].codes[1], rows[i].codes[2]);
+        dsql_ddb_reply_read(&reply, 400, dsql_strbuf_span(&body));
+        assert_int_equal(reply.kind, DSQL_DDB_CANCELLED);
+        dsql_lease_answer(&acquire, &reply, &answer);
+        assert_int_equal(answer.outcome, rows[i].acquired);
+        dsql_lease_answer(&renew, &reply, &answer);
+        assert_int_equal(answer.outcome, rows[i].renewed);
+        dsql_ddb_reply_fini(&reply);
+    }
+}
+
+TEST(shares)
+{
+    static const struct {
+        int64_t total, wants[4], shares[4];
+    } rows[] = {
+        {100, {10, 20, 30, 40}, {10, 20, 30, 40}}, {40, {10, 20, 30, 40}, {10, 10, 10, 10}},
+        {41, {10, 20, 30, 40}, {10, 11, 10, 10}},  {10, {0, 50, 1, 50}, {0, 5, 1, 4}},
+        {0, {1, 1, 1, 1}, {0, 0, 0, 0}},           {3, {9, 9, 9, 9}, {1, 1, 1, 0}},
+    };
+    for (size_t r = 0; r < DSQL_COUNT_OF(rows); r++) {
+        struct dsql_block blocks[4] = {0};
+        const struct dsql_registry registry = {.exists = true, .blocks = blocks, .count = 4};
+        for (size_t i = 0; i < 4; i++)
+            blocks[i].want = rows[r].wants[i];
+        for (size_t i = 0; i < 4; i++)
+            if (dsql_registry_share(&registry, i, rows[r].total) != rows[r].shares[i])
+                fail_msg("row %zu: block %zu gets %lld", r, i,
+                         (long long)dsql_registry_share(&registry, i, rows[r].total));
+    }
+}
+
+TEST(endpoints)
+{
+    char name[64];
+    dsql_fleet_endpoint("a.dsql.us-east-1.on.aws:5432", name, sizeof(name));
+    assert_string_equal(name, "a.dsql.us-east-1.on.aws");
+    dsql_fleet_endpoint("localhost:15432", name, sizeof(name));
+    assert_string_equal(name, "localhost:15432");
+}
+
+TEST(address)
+{
+    const char *const both[] = {"AWS_ENDPOINT_URL=http://b", "AWS_ENDPOINT_URL_DYNAMODB=http://a",
+                                NULL};
+    const char *const one[] = {"AWS_ENDPOINT_URL=http://b", "AWS_ENDPOINT_URL_DYNAMODB=", NULL};
+    const char *const none[] = {NULL};
+    assert_string_equal(dsql_ddb_url(both), "http://a");
+    assert_string_equal(dsql_ddb_url(one), "http://b");
+    assert_null(dsql_ddb_url(none));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds),     cmocka_unit_test(cancellation), cmocka_unit_test(shares),
+        cmocka_unit_test(endpoints), cmocka_unit_test(address),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
