@@ -169,6 +169,7 @@ static void print_json(const struct dsql_sim_question *question,
         {"share_of_rate", answer->share},
         {"peak_connections", (double)answer->peak_connections},
         {"runs_refused", answer->refused},
+        {"requests_throttled", answer->throttled},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(numbers); i++) {
         dsql_strbuf_addf(&sb, ",\"%s\":", numbers[i].name);

@@ -70,6 +70,11 @@ static void take_in(const struct dsql_sim_world *world, int64_t runs,
         answer->steady += per_second(world, steady, record->sample_count - 1) / (double)runs;
     if (world->cluster.peak > answer->peak_connections)
         answer->peak_connections = world->cluster.peak;
+    const struct dsql_sim_table *table = &world->table;
+    double throttled =
+        (double)table->throttled / (double)(table->requests > 0 ? table->requests : 1);
+    if (throttled > answer->throttled)
+        answer->throttled = throttled;
     dsql_sim_world_counts(world, &counts);
     if (counts.failures[DSQL_SIM_THROTTLED] > 0)
         answer->refused += 1.0 / (double)runs;
@@ -122,6 +127,11 @@ static void draw_conclusions(const struct dsql_sim_question *question,
         advise(answer,
                "the fill takes longer than a minute: the service allows a burst of 1,000, a larger "
                "share of it makes the start shorter");
+    if (answer->throttled > 0.01)
+        advise(answer,
+               "DynamoDB refuses %.0f %% of the requests: %lld processes share one item, which one "
+               "partition writes; fewer and larger processes ask less often",
+               answer->throttled * 100, (long long)question->processes);
     if (answer->refused > 0)
         advise(answer, "the cluster refused connects (53400): lower the rate or the burst");
 }

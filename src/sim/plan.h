@@ -23,7 +23,8 @@ struct dsql_sim_answer {
     double steady, steady_peak; /* connects a second after that: on average, at most */
     double share;               /* of the rate, that the steady ones take */
     int64_t peak_connections;
-    double refused; /* part of the runs in which the cluster said 53400 */
+    double refused;   /* part of the runs in which the cluster said 53400 */
+    double throttled; /* part of the requests that DynamoDB refused for being too many, at most */
     char advice[DSQL_SIM_ADVICE_MAX][256];
     size_t advice_count;
 };

@@ -42,6 +42,7 @@ void dsql_sim_record_sample(struct dsql_sim_world *world)
         .attempts = counts.attempts,
         .opens = counts.opens,
         .empties = counts.empties,
+        .requests = world->table.requests,
     };
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         sample->discards[i] = counts.discards[i];
@@ -57,6 +58,9 @@ void dsql_sim_record_sample(struct dsql_sim_world *world)
         row > 0 ? counts.attempts - record->samples[row - 1].attempts : counts.attempts;
     if (since > record->peak_sample)
         record->peak_sample = since;
+    since = world->table.requests - (row > 0 ? record->samples[row - 1].requests : 0);
+    if (since > record->peak_requests)
+        record->peak_requests = since;
 }
 
 void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const char *where)

@@ -88,6 +88,7 @@ static const struct dsql_shape pool_shape = SHAPE("the pool", pool_fields, dsql_
 static const struct dsql_shape_field dynamodb_fields[] = {
     FIELD_TIME("latency", T, latency_ns, 0, DSQL_M, "the shortest answer"),
     FIELD_TIME("latencyTail", T, tail_ns, 0, DSQL_M, "mean of what comes on top"),
+    FIELD_INT("writeUnits", T, write_units, 0, 1000000, "kilobytes a second that a partition writes; 0: no limit"),
     FIELD_FRACTION("conflict", T, conflict, "transactions that conflict for no reason of ours"),
     FIELD_FRACTION("throttle", T, throttle, "requests that are refused"),
     FIELD_FRACTION("loss", T, loss, "answers that never arrive, though the request was carried out"),
@@ -212,7 +213,7 @@ static const struct dsql_sim_scenario scenario_defaults = {
              .inflight_limit = 8,
              .empty_wait_ns = 100 * DSQL_MS,
              .connect_timeout_ns = 10 * DSQL_S},
-    .dynamodb = {.latency_ns = 3 * DSQL_MS, .tail_ns = 3 * DSQL_MS},
+    .dynamodb = {.latency_ns = 3 * DSQL_MS, .tail_ns = 3 * DSQL_MS, .write_units = 1000},
 };
 
 const struct dsql_shape dsql_sim_scenario_shape =

@@ -31,6 +31,7 @@ struct dsql_sim_pool {
 
 struct dsql_sim_dynamodb {
     int64_t latency_ns, tail_ns;
+    int64_t write_units;
     double conflict, throttle, loss;
 };
 

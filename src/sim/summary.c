@@ -99,6 +99,13 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     fprintf(out, "  connections: at most %lld of %lld; discards: %s\n",
             (long long)world->cluster.peak, (long long)scenario->budget.connections,
             list_discards(&counts, text, sizeof text));
+    if (world->table.requests > 0) {
+        fprintf(out, "  DynamoDB: %llu requests, at most %llu in %s; throttled: %llu\n",
+                (unsigned long long)world->table.requests,
+                (unsigned long long)world->record.peak_requests,
+                scenario->sample_ns == DSQL_S ? "a second" : "a sample",
+                (unsigned long long)world->table.throttled);
+    }
     if (counts.waits > 0) {
         fprintf(out, "  waits: %llu, the longest %s\n", (unsigned long long)counts.waits,
                 shown_ns(counts.longest_wait_ns, time));
@@ -171,13 +178,15 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
                      ",\"seed\":%llu,\"passed\":%s,\"seconds\":", (unsigned long long)world->seed,
                      checks->failure_count > 0 ? "false" : "true");
     dsql_strbuf_add_f64(&sb, (double)world->kernel.now.ns / (double)DSQL_S);
-    dsql_strbuf_addf(&sb,
-                     ",\"events\":%llu,\"connects\":%llu,\"connect_failures\":%llu,"
-                     "\"peak_connections\":%lld,\"checkouts\":%llu,\"empties\":%llu,\"services\":[",
-                     (unsigned long long)world->kernel.happened,
-                     (unsigned long long)counts.attempts, (unsigned long long)failures(&counts),
-                     (long long)world->cluster.peak, (unsigned long long)counts.checkouts,
-                     (unsigned long long)counts.empties);
+    dsql_strbuf_addf(
+        &sb,
+        ",\"events\":%llu,\"connects\":%llu,\"connect_failures\":%llu,"
+        "\"peak_connections\":%lld,\"checkouts\":%llu,\"empties\":%llu,\"requests\":%llu,"
+        "\"peak_requests\":%llu,\"services\":[",
+        (unsigned long long)world->kernel.happened, (unsigned long long)counts.attempts,
+        (unsigned long long)failures(&counts), (long long)world->cluster.peak,
+        (unsigned long long)counts.checkouts, (unsigned long long)counts.empties,
+        (unsigned long long)world->table.requests, (unsigned long long)world->record.peak_requests);
     for (size_t i = 0; i < scenario->services.count; i++) {
         struct dsql_sim_service_sum sum;
         dsql_sim_service_add_up(world, i, &sum);
@@ -224,7 +233,7 @@ void dsql_sim_csv(const struct dsql_sim_world *world, FILE *out)
 {
     const struct dsql_sim_record *record = &world->record;
     const struct dsql_sim_service *services = world->scenario->services.items;
-    fputs("seconds,connections,connects,opens,empties", out);
+    fputs("seconds,connections,connects,opens,empties,requests", out);
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         fprintf(out, ",discards_%s", dsql_discard_name((enum dsql_discard)i));
     for (size_t i = 0; i < record->services; i++)
@@ -232,10 +241,10 @@ void dsql_sim_csv(const struct dsql_sim_world *world, FILE *out)
     fputc('\n', out);
     for (size_t row = 0; row < record->sample_count; row++) {
         const struct dsql_sim_sample *sample = &record->samples[row];
-        fprintf(out, "%lld.%03lld,%lld,%llu,%llu,%llu", (long long)(sample->at.ns / DSQL_S),
+        fprintf(out, "%lld.%03lld,%lld,%llu,%llu,%llu,%llu", (long long)(sample->at.ns / DSQL_S),
                 (long long)(sample->at.ns % DSQL_S / DSQL_MS), (long long)sample->connections,
                 (unsigned long long)sample->attempts, (unsigned long long)sample->opens,
-                (unsigned long long)sample->empties);
+                (unsigned long long)sample->empties, (unsigned long long)sample->requests);
         for (size_t i = 0; i < DSQL_DISCARDS; i++)
             fprintf(out, ",%llu", (unsigned long long)sample->discards[i]);
         for (size_t i = 0; i < record->services; i++) {

@@ -265,6 +265,10 @@ enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
     world->table.rng = dsql_rng_split(&world->kernel.rng);
     dsql_bucket_init(&world->cluster.bucket, scenario->cluster.rate, scenario->cluster.burst,
                      world->kernel.now);
+    if (scenario->dynamodb.write_units > 0) {
+        dsql_bucket_init(&world->table.units, scenario->dynamodb.write_units,
+                         scenario->dynamodb.write_units, world->kernel.now);
+    }
     enum dsql_rc rc = dsql_sim_record_init(&world->record, scenario);
     if (rc == DSQL_OK)
         rc = people(world);

@@ -204,7 +204,8 @@ struct dsql_sim_table {
     struct dsql_rng rng;
     struct dsql_registry registry;
     struct dsql_sim_letter *letters; /* requests under way */
-    uint64_t requests;
+    struct dsql_bucket units;        /* of the partition */
+    uint64_t requests, throttled;
 };
 void dsql_sim_table_fini(struct dsql_sim_table *table);
 
@@ -246,8 +247,8 @@ void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *
 
 struct dsql_sim_sample {
     struct dsql_mono at;
-    int64_t connections;               /* as the cluster counts them */
-    uint64_t attempts, opens, empties; /* so far */
+    int64_t connections;                         /* as the cluster counts them */
+    uint64_t attempts, opens, empties, requests; /* so far; requests: to DynamoDB */
     uint64_t discards[DSQL_DISCARDS];
 };
 
@@ -263,7 +264,8 @@ struct dsql_sim_record {
     size_t sample_count, sample_cap, services;
     struct dsql_sim_mark *marks;
     size_t mark_count, mark_cap;
-    uint64_t peak_sample; /* connects between two samples, at most */
+    uint64_t peak_requests; /* to DynamoDB, likewise */
+    uint64_t peak_sample;   /* connects between two samples, at most */
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
