@@ -118,8 +118,8 @@ func TestUnknownCommitIsATimeout(t *testing.T) {
 	}
 }
 
-// A call that waits for its place, one that waits for a connection and one inside a transaction all end
-// with their context; and as soon as there is room again, calls pass.
+// A call that waits for its place ends with its context, one inside a transaction is refused when its own
+// has ended; and as soon as there is room again, calls pass.
 func TestContextWakes(t *testing.T) {
 	d := open(t, 2)
 	var held []sqlplugin.Tx
