@@ -28,6 +28,7 @@ static const char *what_name(const struct dsql_sim_happening *happening)
 static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
                                        const struct dsql_sim_happening *happening)
 {
+    assert(world);
     switch ((enum dsql_sim_what)happening->what) {
     case DSQL_SIM_REFUSE:
         return &world->cluster.refuse;
