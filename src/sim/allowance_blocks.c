@@ -263,4 +263,5 @@ void dsql_sim_table_fini(struct dsql_sim_table *table)
     while (table->letters)
         letter_free(table->letters);
     dsql_registry_fini(&table->registry);
+    dsql_sim_lease_table_free(table->leases);
 }

@@ -61,7 +61,9 @@ static void draw_services(struct dsql_rng *rng, struct dsql_sim_scenario *s)
 
 static void draw_surroundings(struct dsql_rng *rng, struct dsql_sim_scenario *s, int64_t wanted)
 {
-    s->budget.kind = chance(rng, 90) ? DSQL_SIM_BLOCKS : DSQL_SIM_LOCAL;
+    s->budget.kind = chance(rng, 80)   ? DSQL_SIM_BLOCKS
+                     : chance(rng, 50) ? DSQL_SIM_LEASES
+                                       : DSQL_SIM_LOCAL;
     s->budget.rate = between_log(rng, 5, 200);
     s->budget.burst = between_log(rng, 1, 200);
     s->budget.ttl_ns = time_between(rng, 3 * DSQL_S, DSQL_M);
@@ -142,9 +144,10 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
                 s->budget.burst <= s->cluster.burst &&
                 wanted <= s->budget.connections - s->budget.headroom &&
                 wanted * 4 * DSQL_S <= rate * usable_ns;
+    /* `leases` counts connects by the wall clocks' seconds: what that allows depends on them. */
     s->asserts = (struct dsql_sim_asserts){
         .max_connects_per_sec = shared ? s->budget.rate : 0,
-        .cap_never_exceeded = shared,
+        .cap_never_exceeded = s->budget.kind != DSQL_SIM_LOCAL,
         .guard_never_violated = true,
         .no_waiter_starved_ns = DSQL_H,
     };

@@ -326,9 +326,10 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
         return;
     }
     process->lives++;
-    process->allowance = world->scenario->budget.kind == DSQL_SIM_BLOCKS
-                             ? dsql_sim_allowance_blocks(process)
-                             : dsql_sim_allowance_local(process);
+    int kind = world->scenario->budget.kind;
+    process->allowance = kind == DSQL_SIM_BLOCKS   ? dsql_sim_allowance_blocks(process)
+                         : kind == DSQL_SIM_LEASES ? dsql_sim_allowance_leases(process)
+                                                   : dsql_sim_allowance_local(process);
     if (!process->allowance) {
         dsql_reservoir_fini(&process->reservoir);
         world->kernel.no_memory = true;

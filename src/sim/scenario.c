@@ -270,11 +270,6 @@ static enum dsql_rc check(const struct dsql_sim_scenario *scenario, const char *
                             "lifetimeJitter/2: such connections would never be handed out",
                             file);
     }
-    if (scenario->budget.kind == DSQL_SIM_LEASES) {
-        return dsql_err_set(
-            err, DSQL_INVALID,
-            "%s: budget: kind: leases cannot be simulated: expected blocks or local", file);
-    }
     if (scenario->budget.headroom >= scenario->budget.connections) {
         return dsql_err_set(err, DSQL_INVALID,
                             "%s: budget: headroom must be smaller than connections", file);

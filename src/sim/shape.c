@@ -134,7 +134,7 @@ static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *
     case DSQL_SHAPE_FRACTION:
         if (!dsql_span_to_f64(text, &fraction) || fraction < 0 || fraction > 1)
             break;
-        *(double *)at = fraction;
+        memcpy(at, &fraction, sizeof fraction);
         return DSQL_OK;
     case DSQL_SHAPE_TEXT:
         if (text.len >= DSQL_SHAPE_TEXT_MAX || memchr(text.ptr, '\0', text.len))
@@ -330,6 +330,7 @@ static void print_value(const struct dsql_shape_field *field, const char *at, FI
 {
     char text[2 * DSQL_SHAPE_TEXT_MAX];
     struct dsql_strbuf sb;
+    double fraction;
     dsql_strbuf_init(&sb, text, sizeof text);
     switch (field->type) {
     case DSQL_SHAPE_BOOL:
@@ -342,7 +343,8 @@ static void print_value(const struct dsql_shape_field *field, const char *at, FI
         dsql_duration_format(&sb, *(const int64_t *)at);
         break;
     case DSQL_SHAPE_FRACTION:
-        dsql_strbuf_addf(&sb, "%g", *(const double *)at);
+        memcpy(&fraction, at, sizeof fraction);
+        dsql_strbuf_addf(&sb, "%g", fraction);
         break;
     case DSQL_SHAPE_CHOICE:
         dsql_strbuf_add_str(&sb, field->words[*(const int *)at]);

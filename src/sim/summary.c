@@ -133,6 +133,7 @@ void dsql_sim_misfit(const struct dsql_sim_scenario *scenario, struct dsql_strbu
     const struct dsql_sim_service *services = scenario->services.items;
     int64_t wanted = 0, processes = 0;
     int64_t cap = scenario->budget.connections - scenario->budget.headroom;
+    int64_t needed = scenario->budget.headroom;
     if (scenario->budget.kind == DSQL_SIM_LOCAL || cap > scenario->cluster.connections)
         cap = scenario->cluster.connections;
     for (size_t i = 0; i < scenario->services.count; i++) {
@@ -141,13 +142,15 @@ void dsql_sim_misfit(const struct dsql_sim_scenario *scenario, struct dsql_strbu
         wanted += services[i].count * each;
         processes += services[i].count;
     }
+    needed += wanted;
+    assert(processes > 0);
     if (wanted > cap) {
         dsql_strbuf_addf(sb,
                          "this fleet wants %lld connections and may hold %lld: it cannot fit. "
                          "What fits: %lld a process for these %lld processes, or a quota raised to "
                          "%lld",
                          (long long)wanted, (long long)cap, (long long)(cap / processes),
-                         (long long)processes, (long long)(wanted + scenario->budget.headroom));
+                         (long long)processes, (long long)needed);
     }
     double churn = (double)wanted * (double)DSQL_S /
                    (double)(scenario->pool.base_lifetime_ns - scenario->pool.guard_window_ns);

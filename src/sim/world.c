@@ -28,6 +28,7 @@ static const char *what_name(const struct dsql_sim_happening *happening)
 static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
                                        const struct dsql_sim_happening *happening)
 {
+    assert(world);
     switch ((enum dsql_sim_what)happening->what) {
     case DSQL_SIM_REFUSE:
         return &world->cluster.refuse;
@@ -216,6 +217,7 @@ static enum dsql_rc people(struct dsql_sim_world *world)
     const struct dsql_sim_scenario *scenario = world->scenario;
     const struct dsql_sim_service *services = scenario->services.items;
     size_t count = count_processes(scenario);
+    assert(count > 0); /* a scenario has a service, and that a process */
     world->processes = calloc(count, sizeof *world->processes);
     if (!world->processes)
         return DSQL_NO_MEMORY;

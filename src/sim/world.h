@@ -186,6 +186,7 @@ struct dsql_sim_allowance {
 
 /* A process starts: its share of the budget. NULL: no memory. */
 struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process);
+struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *process);
 struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process);
 /* The process that an owner's id belongs to, or NULL if that life of it is over. */
 struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id);
@@ -203,10 +204,12 @@ enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64
 struct dsql_sim_table {
     struct dsql_rng rng;
     struct dsql_registry registry;
-    struct dsql_sim_letter *letters; /* requests under way */
-    struct dsql_bucket units;        /* of the partition */
+    struct dsql_sim_letter *letters;     /* requests under way */
+    struct dsql_bucket units;            /* of the partition */
+    struct dsql_sim_lease_table *leases; /* of the protocol `leases`; NULL: not in use */
     uint64_t requests, throttled;
 };
+void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table);
 void dsql_sim_table_fini(struct dsql_sim_table *table);
 
 /* ---- what must hold ---- */

@@ -21,12 +21,17 @@ TEST(reading_survives)
 }
 
 /* A process crashes, one is drained, and there is more to do than connections for it. */
+static const char *budget;
 static bool run_one(void)
 {
-    static const char text[] =
+    char text[512];
+    (void)snprintf(
+        text, sizeof text,
         "duration: 20s\n"
+        "budget: {kind: %s}\n"
         "services: [{name: a, count: 2, targetReady: 2, workload: {spawn: 1s, burst: 4, hold: 2s}}]\n"
-        "events: [{at: 5s, what: crash, count: 1}, {at: 8s, what: stop, count: 1}]\n";
+        "events: [{at: 5s, what: crash, count: 1}, {at: 8s, what: stop, count: 1}]\n",
+        budget);
     struct dsql_sim_scenario s;
     struct dsql_sim_world world;
     struct dsql_err err;
@@ -46,7 +51,11 @@ static bool run_one(void)
 
 TEST(running_survives)
 {
-    assert_true(alloc_fault_run("world", run_one, false) >= 10);
+    static const char *const budgets[] = {"local", "leases", "blocks"};
+    for (size_t i = 0; i < DSQL_COUNT_OF(budgets); i++) {
+        budget = budgets[i];
+        assert_true(alloc_fault_run(budget, run_one, false) >= 5);
+    }
 }
 
 int main(void)

@@ -47,6 +47,11 @@ sed 's/connections: 25000/connections: 10000/; s/duration: 30m/duration: 6m/' "$
 expect 1 "$dsql" sim run "$scratch/own.yaml"
 contains "$out" 'may hold 10000: it cannot fit. What fits: 227 a process for these 44 processes, or a quota raised to 22000'
 
+# The other shared budget.
+sed 's/^services:/budget: {kind: leases}\nservices:/' "$SOURCE_DIR/scenarios/local.yaml" >"$scratch/own.yaml"
+expect 0 "$dsql" sim run "$scratch/own.yaml"
+contains "$out" 'all assertions held (seed 42)'
+
 # ---- files and options that do not fit
 refused() { # refused MESSAGE < TEXT
     cat >"$scratch/bad.yaml"
@@ -56,7 +61,6 @@ refused() { # refused MESSAGE < TEXT
 refused 'bad.yaml:2: a service has no field '"'coutn'" <<<$'services:\n  - {name: a, coutn: 3}'
 refused 'bad.yaml:2: duration: expected a duration from 1s to 168h, as 90s or 250ms, not '"'long'" <<<$'services: [{name: a}]\nduration: long'
 refused 'bad.yaml:3: service: there is no service' <<<$'services: [{name: a}]\nevents:\n  - {at: 1s, what: crash, service: b}'
-refused 'kind: leases cannot be simulated' <<<$'services: [{name: a}]\nbudget: {kind: leases}'
 expect 1 "$dsql" sim run no-such
 contains "$err" "no scenario 'no-such'"
 contains "$err" "'dsql sim list' names those that come with this program"

@@ -78,8 +78,6 @@ static const struct {
      "s.yaml:2: kind: expected one of local, leases, blocks, not 'shared'", ""},
     {ONE "budget: {kind: [a]}\n",
      "s.yaml:2: kind: expected one of local, leases, blocks, not a list", ""},
-    {ONE "budget: {kind: leases}\n",
-     "s.yaml: budget: kind: leases cannot be simulated: expected blocks or local", ""},
     {ONE "dynamodb: {loss: 1.5}\n", "s.yaml:2: loss: expected a fraction from 0 to 1, not '1.5'",
      ""},
     {"services: {name: a}\n",
