@@ -42,7 +42,7 @@ expect 0 local_exec --rate 1 --burst 3 -- bash -c 'for round in $(seq 20); do
     ! grep -q exceeded "$0" || break
 done' "$scratch/rate"
 contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
-[ "$(printf '%s\n' "$out" | head -n 3)" = "$(printf '1\n2\n3')" ] || fail "$out"
+[ "$(printf '%s\n' "$out" | grep -c '^[1-8]$')" -ge 3 ] || fail "fewer than the burst got in: $out"
 expect 0 local_exec --max-connections 1 -- bash -c '
     exec 3> >(psql -Atq >"$0"); echo "select 5;" >&3
     for i in $(seq 100); do [ -s "$0" ] && break; sleep 0.1; done
