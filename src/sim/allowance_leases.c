@@ -405,8 +405,12 @@ void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table)
 {
     if (!table)
         return;
-    while (table->letters)
-        letter_free(table->letters);
+    for (struct letter *next, *letter = table->letters; letter; letter = next) {
+        next = letter->next;
+        dsql_sim_cancel(&letter->world->kernel, &letter->event);
+        free(letter->found);
+        free(letter);
+    }
     free(table->items);
     free(table);
 }
