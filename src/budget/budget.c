@@ -2,6 +2,12 @@
 
 #include "budget/fleet.h"
 
+void dsql_budget_after_fork(void)
+{
+    dsql_budget_local_after_fork();
+    dsql_fleet_after_fork();
+}
+
 enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
                               struct dsql_budget **budget, struct dsql_err *err)
 {

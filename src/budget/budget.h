@@ -83,6 +83,10 @@ struct dsql_budget_options {
 DSQL_MUST_USE enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
                                             struct dsql_budget **budget, struct dsql_err *err);
 
+/* In the child of a fork(): forgets what belongs to the parent. */
+void dsql_budget_after_fork(void);
+void dsql_budget_local_after_fork(void);
+
 /* local.c: one bucket for each endpoint of the process; slots are what is wanted. */
 DSQL_MUST_USE enum dsql_rc dsql_budget_local(const struct dsql_budget_options *options,
                                              struct dsql_budget **budget, struct dsql_err *err);

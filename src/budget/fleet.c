@@ -7,6 +7,7 @@
 #include "budget/fleet.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -110,8 +111,18 @@ static int64_t slots_of(const struct handle *h, struct dsql_mono now)
         others += each == h ? 0 : each->used;
     }
     int64_t part = slots;
-    if (wanted > slots)
-        part = wanted > 0 ? (slots * h->want + wanted - 1) / wanted : 0;
+    if (wanted > slots) { /* parts that add up to no more than there is */
+        int64_t left = slots;
+        part = slots * h->want / wanted;
+        for (const struct handle *each = f->handles; each; each = each->next)
+            left -= each->draining ? 0 : slots * each->want / wanted;
+        for (const struct handle *each = f->handles; left > 0 && each; each = each->next) {
+            if (each->draining || each->want == 0)
+                continue;
+            part += each == h;
+            left--;
+        }
+    }
     if (part > slots - others)
         part = slots - others;
     if (part > h->want)
@@ -373,9 +384,21 @@ static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_option
         .cancel_fd = -1,
     };
     rc = dsql_ddb_new(&ddb, &f->ddb, err);
-    if (!rc && pthread_create(&f->thread, NULL, run, f))
-        rc = dsql_err_set(err, DSQL_IO, "no thread for the fleet's budget");
-    return rc;
+    if (rc)
+        return rc;
+    /* Signals are for the program's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&f->thread, NULL, run, f);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? dsql_err_set(err, DSQL_IO, "no thread for the fleet's budget") : DSQL_OK;
+}
+
+void dsql_fleet_after_fork(void)
+{
+    fleets = NULL; /* the parent's: their threads are not here */
+    fleets_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 static enum dsql_rc fleet_new(const struct dsql_budget_options *o, const char *key,

@@ -52,6 +52,9 @@ DSQL_MUST_USE enum dsql_rc dsql_fleet_leases(const struct dsql_budget_options *o
 /* The host name alone for the usual port, so that it is the same as in other programs' items. */
 void dsql_fleet_endpoint(const char *endpoint, char *name, size_t size);
 
+/* In the child of a fork(). */
+void dsql_fleet_after_fork(void);
+
 DSQL_MUST_USE enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *options,
                                              struct dsql_budget **budget, struct dsql_err *err);
 

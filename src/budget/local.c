@@ -39,6 +39,12 @@ static struct local *local_of(struct dsql_budget *budget)
     return (struct local *)budget;
 }
 
+/* Its buckets are copies, and each process has its own budget; only the lock may be held. */
+void dsql_budget_local_after_fork(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 static void want(struct dsql_budget *budget, int64_t n)
 {
     local_of(budget)->wanted = n;

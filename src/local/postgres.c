@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -235,8 +236,11 @@ static bool is_ready(const struct dsql_postgres *pg)
     dsql_strbuf_init(&out, memory, sizeof(memory));
     dsql_pg_put_startup(&out, hello, DSQL_COUNT_OF(hello));
     int fd = dsql_postgres_connect(pg, false);
-    bool ready = fd >= 0 && write(fd, out.ptr, out.len) == (ssize_t)out.len &&
-                 read(fd, &answer, 1) == 1 && answer == DSQL_PG_BE_AUTHENTICATION;
+    /* One that accepts and stands still must not keep us past the limit. */
+    const struct timeval limit = {.tv_sec = 1};
+    bool ready = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+                 write(fd, out.ptr, out.len) == (ssize_t)out.len && read(fd, &answer, 1) == 1 &&
+                 answer == DSQL_PG_BE_AUTHENTICATION;
     if (fd >= 0)
         close(fd);
     return ready;

@@ -80,7 +80,7 @@ static void on_row(struct dsql_aside *aside, struct dsql_pg_values values)
 static void on_done(struct dsql_aside *aside)
 {
     struct dsql_unblock *unblock = DSQL_CONTAINER_OF(aside, struct dsql_unblock, aside);
-    char pids[2048], sql[2200];
+    char pids[DSQL_UNBLOCK_PAIRS * 12], sql[sizeof(pids) + 100];
     struct dsql_strbuf cancel;
     dsql_strbuf_init(&cancel, pids, sizeof(pids));
     for (size_t i = 0; i < unblock->count; i++)

@@ -414,6 +414,12 @@ static bool find_permit(struct dsql_pool *pool, struct dsql_mono now)
     unlock_state(pool);
     if (!pool->permit_in_hand)
         pool->permit_at = dsql_mono_add(now, wait_ns);
+    /* Counted once for each time that the budget is used up, not for each time it is asked. */
+    if (!pool->permit_in_hand && !pool->out_of_permits && pool->metrics)
+        dsql_counter_add(pool->metrics,
+                         DSQL_SERIES(reservoir_refill_failures, .value = DSQL_REFILL_RATE_LIMIT),
+                         1);
+    pool->out_of_permits = !pool->permit_in_hand;
     return pool->permit_in_hand;
 }
 

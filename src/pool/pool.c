@@ -23,6 +23,7 @@ static void after_fork(void)
     list_lock = fresh;
     pools = NULL;
     dsql_fork_generation++;
+    dsql_budget_after_fork();
 }
 
 static void start_once(void)

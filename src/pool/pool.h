@@ -129,6 +129,7 @@ struct dsql_pool {
     struct dsql_rng rng;                  /* (O) */
     struct dsql_mono start_at;            /* no connect before */
     struct dsql_conn *oldest, *youngest;  /* (O) connects under way */
+    bool out_of_permits;                  /* (O) */
     bool permit_in_hand;                  /* (O) */
     struct dsql_mono permit_at;           /* (O) when to ask for the next */
     struct dsql_mono token_at;            /* (O) likewise */

@@ -44,6 +44,7 @@ export DSQL_BUDGET=blocks DSQL_POOL_MAX_OPEN=3 DSQL_STAGGERED_STARTUP=false DSQL
 export DSQL_RESERVOIR_INITIAL_FILL_TIMEOUT=1s DSQL_LOG_LEVEL=info
 "$BUILD_DIR/tests/budget_member" >"$1/member" 2>"$1/member.err" &
 member=$!
+trap 'kill -9 $member 2>/dev/null || true' EXIT
 for _ in $(seq 300); do ! grep -q budget.problem "$1/member.err" || break; sleep 0.1; done
 grep -q 'event=budget.problem kind=NO_TABLE .*dsql budget setup' "$1/member.err"
 "$dsql" budget setup >/dev/null

@@ -45,12 +45,12 @@ contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
 [ "$(printf '%s\n' "$out" | grep -c '^[1-8]$')" -ge 3 ] || fail "fewer than the burst got in: $out"
 expect 0 local_exec --max-connections 1 -- bash -c '
     exec 3> >(psql -Atq >"$0"); echo "select 5;" >&3
-    for i in $(seq 100); do [ -s "$0" ] && break; sleep 0.1; done
+    for i in $(seq 600); do [ -s "$0" ] && break; sleep 0.1; done
     psql -Atc "select 6" 2>&1; exec 3>&-; wait; true' "$scratch/held"
 contains "$out" 'FATAL:  Unable to accept connection, too many open connections.'
 
-# An hour in two seconds: idle connections go at their age, busy ones with their transaction.
-expect 2 local_exec --time-scale 1800 -- psql -AtX -c 'select 1' -c 'select pg_sleep(2.5)' -c 'select 3'
+# An hour in ten seconds: idle connections go at their age, busy ones with their transaction.
+expect 2 local_exec --time-scale 360 -- psql -AtX -c 'select 1' -c 'select pg_sleep(12)' -c 'select 3'
 contains "$out" 1
 contains "$err" 'connection to server was lost'
 

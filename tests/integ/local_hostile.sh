@@ -51,6 +51,7 @@ contains "$out" error
 ask x 100000 wait >/dev/null 2>&1 || true
 expect 0 ask '' 1 go
 expect 0 ask fault 1 go
+for _ in $(seq 600); do [ "$(seen open)" = 0 ] && break; sleep 0.1; done
 [ "$(seen open)" = 0 ] || fail "the control socket is gone"
 kill -TERM $pid
 wait $pid || fail "it ended with $?: $(cat "$scratch/log")"

@@ -7,6 +7,8 @@
 storm=$BUILD_DIR/tests/occ_storm
 data=$scratch/data
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+victim='' run='' pid=''
+trap 'kill -KILL $victim $run 2>/dev/null || true; kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
 
 start_local() {
     rm -f "$scratch/ready"
@@ -61,7 +63,7 @@ done
 behind 'alter database postgres reset enable_seqscan'
 
 # A client is killed in the middle of everything.
-in_env exec "$storm" run 200 8 100000 >/dev/null 2>&1 &
+bash -c '. "$0"; exec "$@"' "$scratch/ready" "$storm" run 200 8 100000 >/dev/null 2>&1 &
 victim=$!
 in_env "$storm" run 300 4 30 >"$scratch/run" 2>&1 &
 run=$!
@@ -81,7 +83,10 @@ for _ in $(seq 600); do
     [ "$(behind 'select count(*) from ledger where thread between 400 and 499')" -gt 5 ] && break
     sleep 0.1
 done
-kill -KILL "$(behind "select pid from pg_stat_activity where usename = 'admin' limit 1")"
+for _ in $(seq 600); do # it may end before it is hit
+    backend=$(behind "select pid from pg_stat_activity where usename = 'admin' and state <> 'idle' limit 1")
+    [ -z "$backend" ] || ! kill -KILL "$backend" 2>/dev/null || break
+done
 wait $run || fail "a backend was killed: $(cat "$scratch/run")"
 echo "a backend was killed: $(cat "$scratch/run")"
 stop_local

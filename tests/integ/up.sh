@@ -47,7 +47,7 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 python3 -c 'import socket, sys, time; s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); print("taken", flush=True); time.sleep(600)' \
     "$port" >"$scratch/taken" &
 squatter=$!
-trap 'kill $squatter 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $squatter ${pid:-} 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
 for _ in $(seq 600); do [ -s "$scratch/taken" ] && break; sleep 0.1; done
 start_up --seconds 0 --connections 10 --threads 4 --accounts 20 --lifetime 5s --address "127.0.0.1:$port"
 wait_for 'the status page' grep -q '^status page' "$scratch/up.out"

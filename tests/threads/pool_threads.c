@@ -180,7 +180,7 @@ static void *outlive(void *arg)
 {
     struct dsql_rng rng = dsql_rng_seeded((uint64_t)(uintptr_t)arg);
     struct dsql_conn *conn = NULL;
-    while (dsql_pool_checkout(pool, DSQL_S, &conn, NULL) == DSQL_OK) {
+    while (dsql_pool_checkout(pool, 60 * DSQL_S, &conn, NULL) == DSQL_OK) {
         atomic_fetch_add(&served, 1);
         if (dsql_rng_below(&rng, 50) == 0)
             sleep_us(2000);
@@ -206,7 +206,7 @@ TEST(closing)
         assert_int_equal(dsql_pool_open(&options, &pool, NULL), DSQL_OK);
         struct dsql_conn *held[2];
         for (int i = 0; i < 2; i++)
-            assert_int_equal(dsql_pool_checkout(pool, DSQL_S, &held[i], NULL), DSQL_OK);
+            assert_int_equal(dsql_pool_checkout(pool, 60 * DSQL_S, &held[i], NULL), DSQL_OK);
         for (uintptr_t i = 0; i < CYCLE_WORKERS; i++)
             start(&threads[i], outlive, (void *)(i + 1));
         while (atomic_load(&served) < 50)

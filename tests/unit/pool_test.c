@@ -254,7 +254,7 @@ TEST(cancel)
     dsql_pool_close(pool);
 }
 
-/* A child of fork() is told so. */
+/* A child of fork() is told so, and may open a pool of its own. */
 TEST(fork_refused)
 {
     struct dsql_pool_options options;
@@ -271,6 +271,12 @@ TEST(fork_refused)
         dsql_pool_stats(pool, &stats);
         ok = ok && stats.max_open == 0 && dsql_pool_connections(pool, NULL, 0) == 0;
         dsql_pool_close(pool);
+        /* One of its own it may have. */
+        struct dsql_pool *own = NULL;
+        ok = ok && dsql_pool_open(&options, &own, NULL) == DSQL_OK && own != pool &&
+             dsql_pool_checkout(own, 60 * DSQL_S, &conn, NULL) == DSQL_OK;
+        dsql_pool_return(conn);
+        dsql_pool_close(own);
         _exit(ok ? 0 : 1);
     }
     int status = -1;

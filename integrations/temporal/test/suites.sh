@@ -13,6 +13,6 @@ timeout 600 "$root/build/temporal/suites" -test.v -test.timeout 590s "$@" >"$scr
 grep -E '^ *--- (FAIL|SKIP)' "$scratch/suites.log" | sed 's/^ *//' || true
 echo "suites: $(grep -cE '^ *--- PASS' "$scratch/suites.log") passed, $(grep -cE '^ *--- FAIL' "$scratch/suites.log" || true) failed, $(grep -cE '^ *--- SKIP' "$scratch/suites.log" || true) skipped"
 [ $status = 0 ] || {
-    grep -A12 'Error Trace' "$scratch/suites.log" | cut -c1-300 | head -60
+    grep -A12 'Error Trace' "$scratch/suites.log" | cut -c1-300 | head -60 || tail -n 60 "$scratch/suites.log"
     exit $status
 }
