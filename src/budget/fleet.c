@@ -111,7 +111,7 @@ static int64_t slots_of(const struct handle *h, struct dsql_mono now)
         others += each == h ? 0 : each->used;
     }
     int64_t part = slots;
-    if (wanted > slots) { /* parts that add up to no more than there is */
+    if (wanted > 0 && wanted > slots) { /* parts that add up to no more than there is */
         int64_t left = slots;
         part = slots * h->want / wanted;
         for (const struct handle *each = f->handles; each; each = each->next)

@@ -122,12 +122,12 @@ const struct dsql_command dsql_cmd_local = {
     .summary = "run an Aurora DSQL endpoint on this machine",
     .text =
         "Starts a private PostgreSQL and, in front of it, an endpoint on 127.0.0.1 that enforces "
-        "Aurora DSQL's rules: TLS with SNI, IAM tokens, connection limits and lifetimes, and which "
-        "statements are refused, with the service's own error codes and texts. Runs until SIGINT or "
-        "SIGTERM. docs/local-fidelity.md says what is as on the service and what is not; conflicts "
-        "at COMMIT are not emulated yet, transactions run as plain REPEATABLE READ.\n"
+        "Aurora DSQL's rules: TLS with SNI, IAM tokens, connection limits and lifetimes, refused "
+        "statements, no waiting for row locks and conflicts at COMMIT, with the service's own error "
+        "codes and texts. Runs until SIGINT or SIGTERM. docs/local-fidelity.md says what is as on "
+        "the service and what is not.\n"
         "\n"
-        "The keys that tokens are signed with are made up at each start; they, and everything else a "
+        "The keys that tokens are signed with are made up at each start, or at the first one with --data; they, and everything else a "
         "client needs, are in the file that is printed.",
     .options = local_options,
     .option_count = DSQL_COUNT_OF(local_options),

@@ -53,7 +53,7 @@ static enum dsql_rc load(const char *name, struct dsql_sim_scenario *scenario, s
     if (shipped)
         return dsql_sim_scenario_read(dsql_span_of(shipped), name, scenario, err);
     enum dsql_rc rc = read_file(name, &text, err);
-    if (rc)
+    if (rc || !text)
         return rc;
     rc = dsql_sim_scenario_read(dsql_span_of(text), name, scenario, err);
     free(text);

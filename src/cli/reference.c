@@ -36,9 +36,7 @@ void dsql_reference_config(FILE *out)
     dsql_manual_fill(
         out, 0,
         "Settings are environment variables. Durations are written as 11m, 45s, 250ms or 1h30m, "
-        "switches as true or false. An empty variable counts as unset. So far 'dsql token' uses the "
-        "endpoint, the region, the user and the token's duration; all others, those of the pool, the reservoir, "
-        "the budget and transactions among them, are read and checked but not used yet.");
+        "switches as true or false. An empty variable counts as unset.");
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
         char memory[256];
         struct dsql_strbuf facts;
@@ -65,10 +63,7 @@ static void config_markdown(FILE *out)
         "gives the default. Any other value outside its range gives the nearest end of it. Each\n"
         "such case, and each unknown `DSQL_*` variable, is warned about. An endpoint that can't be\n"
         "used is an error: nothing starts with it. `dsql config` shows what is in effect and where\n"
-        "it came from.\n\n"
-        "So far `dsql token` uses the endpoint, the region, the user and the token's duration; all others, those\n"
-        "of the pool, the reservoir, the budget and transactions among them, are read and checked but\n"
-        "not used yet.\n",
+        "it came from.\n",
         out);
     for (size_t i = 0; i < DSQL_SETTING_COUNT; i++) {
         char range_memory[64], alias_memory[192];

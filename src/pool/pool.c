@@ -226,7 +226,8 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
                      DSQL_F("endpoint", (const char *)pool->key),
                      DSQL_F("wait_ms", delay_ns / DSQL_MS));
-        *rc = dsql_opener_start(pool, err);
+        enum dsql_rc started = dsql_opener_start(pool, err);
+        *rc = started;
     }
     if (*rc) {
         fini(pool);
@@ -260,22 +261,26 @@ static bool is_hopeless(const struct dsql_pool *pool)
 static void wait_until_filled(struct dsql_pool *pool)
 {
     struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
-    struct dsql_mono deadline = {INT64_MAX};
     pthread_mutex_lock(&pool->state_lock);
-    if (pool->options.mode == DSQL_POOL_RESERVOIR) {
-        int64_t delay_ns = dsql_mono_since(pool->start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
-        deadline = dsql_mono_add(began, pool->options.initial_fill_timeout_ns +
-                                            (delay_ns > 0 ? delay_ns : 0));
-    }
-    while (!is_filled(pool) && !is_hopeless(pool) && !pool->draining)
-        if (!wait_for_progress(pool, deadline))
-            break;
+    int64_t delay_ns = dsql_mono_since(pool->start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
+    struct dsql_mono deadline =
+        dsql_mono_add(began, pool->options.initial_fill_timeout_ns + (delay_ns > 0 ? delay_ns : 0));
     bool standard = pool->options.mode == DSQL_POOL_STANDARD;
+    while (!is_filled(pool) && !is_hopeless(pool) && !pool->draining) {
+        if (wait_for_progress(pool, deadline))
+            continue;
+        if (!standard || pool->attempts == 0)
+            break;
+        /* A warm-up ends by its own limits, once the budget has let it begin. */
+        deadline = (struct dsql_mono){INT64_MAX};
+    }
     int64_t open = pool->reservoir.open;
     int64_t wanted = standard ? pool->options.warmup_target : pool->options.low_watermark;
     bool hopeless = is_hopeless(pool);
     struct dsql_pool_error last =
         pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
+    struct dsql_budget_status budget = {0};
+    pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
     pthread_mutex_unlock(&pool->state_lock);
     int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
     if (open >= wanted)
@@ -286,7 +291,9 @@ static void wait_until_filled(struct dsql_pool *pool)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_NOT_FILLED,
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
                  DSQL_F("wanted", wanted), DSQL_F("ms", took_ns / DSQL_MS),
-                 DSQL_F("gave_up", hopeless), DSQL_F("detail", (const char *)last.message));
+                 DSQL_F("gave_up", hopeless),
+                 DSQL_F("detail", last.message[0] ? (const char *)last.message
+                                                  : (const char *)budget.problem));
 }
 
 /* ---- the list ---- */

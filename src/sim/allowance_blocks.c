@@ -260,8 +260,14 @@ struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *pr
 
 void dsql_sim_table_fini(struct dsql_sim_table *table)
 {
-    while (table->letters)
-        letter_free(table->letters);
+    struct dsql_sim_letter *next;
+    for (struct dsql_sim_letter *letter = table->letters; letter; letter = next) {
+        next = letter->next;
+        dsql_sim_cancel(&letter->world->kernel, &letter->event);
+        dsql_registry_fini(&letter->view);
+        free(letter);
+    }
+    table->letters = NULL;
     dsql_registry_fini(&table->registry);
     dsql_sim_lease_table_free(table->leases);
 }

@@ -148,8 +148,8 @@ static void put_axes(const struct chart *chart, double limit)
     const struct dsql_sim_world *world = chart->world;
     FILE *out = chart->out;
     double step = nice_step(chart->highest);
-    for (double value = 0; value <= chart->highest; value += step) {
-        double y = y_of(chart, value);
+    for (int i = 0; i * step <= chart->highest; i++) {
+        double value = i * step, y = y_of(chart, value);
         fprintf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"", LEFT, WIDTH - RIGHT);
         put_number(out, y);
         fputs("\" y2=\"", out);

@@ -5,10 +5,13 @@
 static double draw_exponential(struct dsql_rng *rng)
 {
     for (int whole = 0;; whole++) {
-        double first = dsql_rng_unit(rng), last = first;
+        double first = dsql_rng_unit(rng), last = first, next = dsql_rng_unit(rng);
         bool odd = true;
-        for (double next; (next = dsql_rng_unit(rng)) < last; last = next)
+        while (next < last) {
             odd = !odd;
+            last = next;
+            next = dsql_rng_unit(rng);
+        }
         if (odd)
             return whole + first;
     }

@@ -35,7 +35,7 @@ struct dsql_wall dsql_sim_process_wall(const struct dsql_sim_process *process)
 
 int64_t dsql_sim_process_to_world(const struct dsql_sim_process *process, int64_t ns)
 {
-    if (ns > 365 * 24 * DSQL_H)
+    if (ns > INT64_C(365) * 24 * DSQL_H)
         return ns;
     /* Rounded up: who wakes a moment early would only have to sleep again. */
     return (int64_t)((double)ns * MILLION / (double)(MILLION + process->drift_ppm)) + 1;

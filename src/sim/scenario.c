@@ -159,7 +159,7 @@ static const struct dsql_shape happening_shape = SHAPE("an event", happening_fie
 static const struct dsql_shape_field scenario_fields[] = {
     FIELD_TEXT("name", T, name, "what it is called"),
     FIELD_TEXT("about", T, about, "what it shows, in a line"),
-    FIELD_TIME("duration", T, duration_ns, DSQL_S, 7 * 24 * DSQL_H, "how long it runs"),
+    FIELD_TIME("duration", T, duration_ns, DSQL_S, 7 * MAX_TIME, "how long it runs"),
     FIELD_TIME("sample", T, sample_ns, DSQL_MS, DSQL_H, "how often the charts get a point"),
     FIELD_INT("seed", T, seed, 0, INT64_MAX, "where randomness begins"),
     FIELD_MAP("cluster", T, cluster, &cluster_shape, "the Aurora DSQL cluster"),

@@ -116,6 +116,7 @@ enum dsql_rc dsql_tokens_remember(struct dsql_tokens *tokens, enum dsql_fence_wh
         tokens->cap = cap;
     }
     size_t len = key_size(params, keys);
+    assert(len > 0); /* every fence has a key */
     unsigned char *key = malloc(len);
     if (!key)
         return DSQL_NO_MEMORY;

@@ -189,10 +189,10 @@ static bool survives(struct prop *p)
     struct world *w = calloc(1, sizeof(*w));
     assert_non_null(w);
     size_t foreign = (size_t)prop_below(p, 2);
-    *w = (struct world){.p = p, .ok = true, .faults = true};
+    *w =
+        (struct world){.p = p, .ok = true, .faults = true, .rng = dsql_rng_seeded(prop_any_u64(p))};
     w->limit = 3 + (int64_t)prop_below(p, 60);
     w->rate = 1 + (int64_t)prop_below(p, 20);
-    w->rng = dsql_rng_seeded(prop_any_u64(p));
     w->now_ns = 10 * DSQL_S;
     if (foreign) { /* another program's lease, which is never renewed */
         (void)snprintf(w->items[0].id, sizeof(w->items[0].id), "%032d", 7);
