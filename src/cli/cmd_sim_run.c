@@ -53,8 +53,9 @@ static enum dsql_rc load(const char *name, struct dsql_sim_scenario *scenario, s
     if (shipped)
         return dsql_sim_scenario_read(dsql_span_of(shipped), name, scenario, err);
     enum dsql_rc rc = read_file(name, &text, err);
-    if (rc || !text)
+    if (rc)
         return rc;
+    assert(text); /* read_file() succeeded */
     rc = dsql_sim_scenario_read(dsql_span_of(text), name, scenario, err);
     free(text);
     if (!rc && !scenario->name[0])
