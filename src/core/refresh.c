@@ -1,5 +1,7 @@
 #include "core/refresh.h"
 
+#include "core/backoff.h"
+
 /* Inside the window before the end in which a new one is fetched. A wall clock that was set back
  * before `got` only makes the value seem younger. */
 static bool is_due(const struct dsql_refresh *refresh, struct dsql_wall wall)
@@ -51,17 +53,15 @@ bool dsql_refresh_succeeded(struct dsql_refresh *refresh, struct dsql_mono mono,
 bool dsql_refresh_failed(struct dsql_refresh *refresh, struct dsql_mono mono, struct dsql_rng *rng)
 {
     assert(refresh->fetching);
-    int64_t wait_ns = DSQL_REFRESH_BACKOFF_NS;
-    for (unsigned i = 0; i < refresh->failures && wait_ns < DSQL_REFRESH_BACKOFF_MAX_NS; i++)
-        wait_ns *= 2;
-    if (wait_ns > DSQL_REFRESH_BACKOFF_MAX_NS)
-        wait_ns = DSQL_REFRESH_BACKOFF_MAX_NS;
-    /* Between three quarters and all of it, so that a fleet does not ask in step. */
-    wait_ns -= dsql_rng_between(rng, 0, wait_ns / 4);
+    static const struct dsql_backoff backoff = {
+        .base_ns = DSQL_REFRESH_BACKOFF_NS,
+        .cap_ns = DSQL_REFRESH_BACKOFF_MAX_NS,
+        .jitter = 0.25, /* so that a fleet does not ask in step */
+    };
     refresh->fetching = false;
-    refresh->next = dsql_mono_add(mono, wait_ns);
     if (refresh->failures < 1000)
         refresh->failures++;
+    refresh->next = dsql_mono_add(mono, dsql_backoff_ns(&backoff, refresh->failures, rng));
     return refresh->failures == 1;
 }
 
