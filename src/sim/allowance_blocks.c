@@ -1,35 +1,23 @@
-/*
- * A fleet's budget by the protocol `blocks`: core's owner and core's registry, with a network of
- * letters between them. A letter outlives its sender: what a process asked for before it crashed
- * may still be carried out.
- */
+/* A fleet's budget by the protocol `blocks`: core's owner here, core's registry in the table. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/blocks.h"
-#include "sim/world.h"
+#include "sim/post.h"
 
-#define ANSWER_TIMEOUT_NS (2 * DSQL_S)
-#define PERMIT_AGAIN_NS   DSQL_S /* at the latest: an answer wakes the process */
+#define PERMIT_AGAIN_NS DSQL_S /* at the latest: an answer wakes the process */
 
 struct owner {
     struct dsql_sim_allowance allowance;
-    struct dsql_sim_process *process;
+    struct dsql_sim_sender sender;
     struct dsql_blocks blocks;
-    struct dsql_sim_event due;
-    struct dsql_sim_letter *letter; /* the request under way */
 };
 
-struct dsql_sim_letter {
-    struct dsql_sim_world *world;
-    struct owner *owner; /* NULL: nobody waits for it any more */
+struct request {
+    struct dsql_sim_letter letter;
     struct dsql_registry_op op;
-    struct dsql_registry view;
+    struct dsql_registry view; /* the answer */
     enum dsql_blocks_outcome outcome;
-    enum dsql_sim_fortune fortune;
-    int64_t one_way_ns;
-    struct dsql_sim_event event;
-    struct dsql_sim_letter *next, *prev;
 };
 
 static struct owner *owner_of(struct dsql_sim_allowance *allowance)
@@ -37,124 +25,94 @@ static struct owner *owner_of(struct dsql_sim_allowance *allowance)
     return DSQL_CONTAINER_OF(allowance, struct owner, allowance);
 }
 
-static void letter_free(struct dsql_sim_letter *letter)
+static struct owner *owner_sending(struct dsql_sim_sender *sender)
 {
-    struct dsql_sim_table *table = &letter->world->table;
-    if (letter->prev)
-        letter->prev->next = letter->next;
-    else
-        table->letters = letter->next;
-    if (letter->next)
-        letter->next->prev = letter->prev;
-    dsql_sim_cancel(&letter->world->kernel, &letter->event);
-    dsql_registry_fini(&letter->view);
-    free(letter);
+    return DSQL_CONTAINER_OF(sender, struct owner, sender);
 }
 
-static void pump(struct owner *owner);
-
-static void letter_returns(struct dsql_sim_kernel *kernel, void *arg)
+static struct request *request_of(struct dsql_sim_letter *letter)
 {
-    struct dsql_sim_letter *letter = arg;
-    struct owner *owner = letter->owner;
-    if (!owner) {
-        letter_free(letter);
-        return;
-    }
-    struct dsql_sim_process *process = owner->process;
-    if (dsql_sim_process_is_paused(process, &letter->event))
-        return;
-    owner->letter = NULL;
-    if (dsql_blocks_answer(&owner->blocks, dsql_sim_process_now(process), letter->outcome,
-                           &letter->view) != DSQL_OK)
-        kernel->no_memory = true;
-    letter_free(letter);
-    pump(owner);
-    dsql_sim_process_wake(process);
+    return DSQL_CONTAINER_OF(letter, struct request, letter);
 }
 
-static void letter_arrives(struct dsql_sim_kernel *kernel, void *arg)
+static struct dsql_mono now_of(const struct owner *owner)
 {
-    struct dsql_sim_letter *letter = arg;
-    struct dsql_registry *registry = &letter->world->table.registry;
-    bool applied = false;
-    int64_t wait_ns = letter->one_way_ns;
-    letter->outcome = DSQL_BLOCKS_LOST;
-    if (letter->fortune == DSQL_SIM_ANSWERED || letter->fortune == DSQL_SIM_UNHEARD) {
-        if (dsql_registry_apply(registry, &letter->op, &applied) != DSQL_OK)
-            kernel->no_memory = true;
-        for (size_t i = 0; applied && i < letter->op.remove_count; i++)
-            dsql_sim_check_taken(letter->world, letter->op.remove[i].id);
-        if (applied && letter->owner)
-            dsql_sim_check_beat(letter->owner->process);
-    }
-    if (letter->fortune == DSQL_SIM_ANSWERED) {
-        letter->outcome = applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED;
-        if (dsql_registry_copy(&letter->view, registry) != DSQL_OK)
-            kernel->no_memory = true;
-    } else if (letter->fortune != DSQL_SIM_NOT_DONE) {
-        wait_ns = ANSWER_TIMEOUT_NS;
-    }
-    dsql_sim_event_init(&letter->event, letter_returns, letter);
-    dsql_sim_after(kernel, &letter->event, wait_ns);
+    return dsql_sim_process_now(owner->sender.process);
 }
 
-static void send(struct owner *owner, const struct dsql_registry_op *op)
-{
-    struct dsql_sim_world *world = owner->process->world;
-    struct dsql_sim_letter *letter = calloc(1, sizeof *letter);
-    if (!letter) {
-        world->kernel.no_memory = true;
-        return;
-    }
-    letter->world = world;
-    letter->owner = owner;
-    letter->op = *op;
-    letter->fortune = dsql_sim_dynamodb_draw(world, &letter->one_way_ns);
-    letter->next = world->table.letters;
-    if (letter->next)
-        letter->next->prev = letter;
-    world->table.letters = letter;
-    world->table.requests++;
-    owner->letter = letter;
-    dsql_sim_event_init(&letter->event, letter_arrives, letter);
-    dsql_sim_after(&world->kernel, &letter->event, letter->one_way_ns);
-}
+/* ---- requests ---- */
 
-/* Sends what the owner has to say, or has it asked again when it will. */
-static void pump(struct owner *owner)
+static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {
-    struct dsql_sim_process *process = owner->process;
-    struct dsql_mono now = dsql_sim_process_now(process);
+    struct owner *owner = owner_sending(sender);
     struct dsql_registry_op op;
-    if (owner->letter)
-        return;
-    if (dsql_blocks_next(&owner->blocks, now, &op)) {
-        op.block.seen_ms = dsql_sim_process_wall(process).ns / DSQL_MS;
-        send(owner, &op);
-        return;
+    if (!dsql_blocks_next(&owner->blocks, now_of(owner), &op))
+        return NULL;
+    struct request *request = calloc(1, sizeof *request);
+    if (!request) {
+        sender->process->world->kernel.no_memory = true;
+        return NULL;
     }
-    int64_t wait_ns = dsql_blocks_due_ns(&owner->blocks, now);
-    if (wait_ns != INT64_MAX) {
-        dsql_sim_after(&process->world->kernel, &owner->due,
-                       dsql_sim_process_to_world(process, wait_ns));
-    }
+    request->op = op;
+    request->op.block.seen_ms = dsql_sim_process_wall(sender->process).ns / DSQL_MS;
+    return &request->letter;
 }
 
-static void is_due(struct dsql_sim_kernel *kernel, void *arg)
+static int64_t due_ns(struct dsql_sim_sender *sender)
 {
-    struct owner *owner = arg;
-    (void)kernel;
-    if (dsql_sim_process_is_paused(owner->process, &owner->due))
-        return;
-    pump(owner);
-    dsql_sim_process_wake(owner->process); /* what it may hold depends on the time, too */
+    struct owner *owner = owner_sending(sender);
+    return dsql_blocks_due_ns(&owner->blocks, now_of(owner));
 }
+
+static void carry_out(struct dsql_sim_letter *letter)
+{
+    struct request *request = request_of(letter);
+    struct dsql_sim_world *world = letter->world;
+    struct dsql_registry *registry = &world->table.registry;
+    bool applied = false;
+    if (dsql_registry_apply(registry, &request->op, &applied) != DSQL_OK)
+        world->kernel.no_memory = true;
+    for (size_t i = 0; applied && i < request->op.remove_count; i++)
+        dsql_sim_check_taken(world, request->op.remove[i].id);
+    if (applied && letter->sender)
+        dsql_sim_check_beat(letter->sender->process);
+    request->outcome = applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED;
+    if (letter->fortune == DSQL_SIM_ANSWERED &&
+        dsql_registry_copy(&request->view, registry) != DSQL_OK)
+        world->kernel.no_memory = true;
+}
+
+static void read_answer(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
+{
+    struct owner *owner = owner_sending(sender);
+    struct request *request = request_of(letter);
+    enum dsql_blocks_outcome outcome =
+        letter->fortune == DSQL_SIM_ANSWERED ? request->outcome : DSQL_BLOCKS_LOST;
+    if (dsql_blocks_answer(&owner->blocks, now_of(owner), outcome, &request->view) != DSQL_OK)
+        letter->world->kernel.no_memory = true;
+}
+
+static void free_request(struct dsql_sim_letter *letter)
+{
+    struct request *request = request_of(letter);
+    dsql_registry_fini(&request->view);
+    free(request);
+}
+
+static const struct dsql_sim_post_ops post_ops = {
+    .write = write_request,
+    .due_ns = due_ns,
+    .carry_out = carry_out,
+    .read = read_answer,
+    .free = free_request,
+};
+
+/* ---- what a process sees of it ---- */
 
 static int64_t slots(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    return dsql_blocks_slots(&owner->blocks, dsql_sim_process_now(owner->process));
+    return dsql_blocks_slots(&owner->blocks, now_of(owner));
 }
 
 static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns)
@@ -162,7 +120,7 @@ static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, i
     struct owner *owner = owner_of(allowance);
     *wait_ns = PERMIT_AGAIN_NS;
     bool given = dsql_blocks_permit(&owner->blocks, now);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
     return given;
 }
 
@@ -170,7 +128,7 @@ static void used(struct dsql_sim_allowance *allowance, int64_t n)
 {
     struct owner *owner = owner_of(allowance);
     dsql_blocks_used(&owner->blocks, n);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void opened(struct dsql_sim_allowance *allowance, struct dsql_mono now)
@@ -183,29 +141,27 @@ static void throttled(struct dsql_sim_allowance *allowance, struct dsql_mono now
 {
     struct owner *owner = owner_of(allowance);
     dsql_blocks_throttled(&owner->blocks, now);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void full(struct dsql_sim_allowance *allowance, struct dsql_mono now)
 {
     struct owner *owner = owner_of(allowance);
     dsql_blocks_refused_full(&owner->blocks, now);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void drain(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
     dsql_blocks_drain(&owner->blocks);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void destroy(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    if (owner->letter)
-        owner->letter->owner = NULL;
-    dsql_sim_cancel(&owner->process->world->kernel, &owner->due);
+    dsql_sim_sender_fini(&owner->sender);
     dsql_blocks_fini(&owner->blocks);
     free(owner);
 }
@@ -249,25 +205,9 @@ struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *pr
                    (size_t)(process - world->processes) & 0xffffffff, process->lives);
     (void)snprintf(config.name, sizeof config.name, "%.40s", process->service->name);
     owner->allowance.ops = &blocks_ops;
-    owner->process = process;
-    dsql_sim_event_init(&owner->due, is_due, owner);
     dsql_blocks_init(&owner->blocks, &config, dsql_rng_split(&process->rng),
                      dsql_sim_process_now(process));
     dsql_blocks_want(&owner->blocks, dsql_sim_process_target(process));
-    dsql_sim_after(&world->kernel, &owner->due, 0);
+    dsql_sim_sender_init(&owner->sender, process, &post_ops);
     return &owner->allowance;
-}
-
-void dsql_sim_table_fini(struct dsql_sim_table *table)
-{
-    struct dsql_sim_letter *next;
-    for (struct dsql_sim_letter *letter = table->letters; letter; letter = next) {
-        next = letter->next;
-        dsql_sim_cancel(&letter->world->kernel, &letter->event);
-        dsql_registry_fini(&letter->view);
-        free(letter);
-    }
-    table->letters = NULL;
-    dsql_registry_fini(&table->registry);
-    dsql_sim_lease_table_free(table->leases);
 }

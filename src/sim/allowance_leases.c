@@ -1,15 +1,14 @@
 /*
  * A fleet's budget by the protocol `leases`: core's process side, and a table of leases, a counter
- * and the connects of each second. A request outlives its sender, as with `blocks`.
+ * and the connects of each second.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/leases.h"
-#include "sim/world.h"
+#include "sim/post.h"
 
-#define ANSWER_TIMEOUT_NS (2 * DSQL_S)
-#define PERMIT_AGAIN_NS   (200 * DSQL_MS)
+#define PERMIT_AGAIN_NS (200 * DSQL_MS)
 
 enum { SECONDS_KEPT = 4096 };
 
@@ -24,33 +23,35 @@ struct dsql_sim_lease_table {
     int64_t active, updates;
     struct second seconds[SECONDS_KEPT]; /* a ring: clocks that differ use different ones */
     size_t second_count;
-    struct letter *letters;
 };
 
 struct owner {
     struct dsql_sim_allowance allowance;
-    struct dsql_sim_process *process;
+    struct dsql_sim_sender sender;
     struct dsql_leases leases;
-    struct dsql_sim_event due;
-    struct letter *letter; /* the request under way */
 };
 
-struct letter {
-    struct dsql_sim_world *world;
-    struct owner *owner; /* NULL: nobody waits for it any more */
+struct request {
+    struct dsql_sim_letter letter;
     char owner_id[17];
     struct dsql_leases_op op;
     struct dsql_leases_answer answer;
     struct dsql_lease_found *found; /* a copy, for a scan's answer */
-    enum dsql_sim_fortune fortune;
-    int64_t one_way_ns;
-    struct dsql_sim_event event;
-    struct letter *next, *prev;
 };
 
 static struct owner *owner_of(struct dsql_sim_allowance *allowance)
 {
     return DSQL_CONTAINER_OF(allowance, struct owner, allowance);
+}
+
+static struct owner *owner_sending(struct dsql_sim_sender *sender)
+{
+    return DSQL_CONTAINER_OF(sender, struct owner, sender);
+}
+
+static struct request *request_of(struct dsql_sim_letter *letter)
+{
+    return DSQL_CONTAINER_OF(letter, struct request, letter);
 }
 
 /* ---- the table ---- */
@@ -76,7 +77,7 @@ static struct dsql_lease_found *find(const struct dsql_sim_lease_table *table, c
                                                                            : NULL;
 }
 
-static bool put(struct dsql_sim_lease_table *table, const struct letter *letter, const char *id)
+static bool put(struct dsql_sim_lease_table *table, const struct request *request, const char *id)
 {
     if (table->count == table->room) {
         size_t room = table->room > 0 ? 2 * table->room : 64;
@@ -89,9 +90,9 @@ static bool put(struct dsql_sim_lease_table *table, const struct letter *letter,
     size_t place = place_of(table, id);
     struct dsql_lease_found *item = &table->items[place];
     memmove(item + 1, item, (table->count++ - place) * sizeof *item);
-    *item = (struct dsql_lease_found){.beat = letter->op.beat, .renewed = true};
+    *item = (struct dsql_lease_found){.beat = request->op.beat, .renewed = true};
     memcpy(item->id, id, sizeof item->id);
-    memcpy(item->owner, letter->owner_id, sizeof item->owner);
+    memcpy(item->owner, request->owner_id, sizeof item->owner);
     return true;
 }
 
@@ -125,10 +126,10 @@ static bool has_ids(const struct dsql_leases_op *op)
 }
 
 /* The conditions of a request: all of it is carried out, or nothing. */
-static enum dsql_leases_outcome judge(struct letter *letter, struct dsql_sim_lease_table *table)
+static enum dsql_leases_outcome judge(struct request *request, struct dsql_sim_lease_table *table)
 {
-    const struct dsql_sim_budget *budget = &letter->world->scenario->budget;
-    const struct dsql_leases_op *op = &letter->op;
+    const struct dsql_sim_budget *budget = &request->letter.world->scenario->budget;
+    const struct dsql_leases_op *op = &request->op;
     enum dsql_leases_outcome outcome = DSQL_LEASES_OK;
     if ((op->kind == DSQL_LEASES_ACQUIRE &&
          table->active > budget->connections - budget->headroom - op->count) ||
@@ -140,7 +141,7 @@ static enum dsql_leases_outcome judge(struct letter *letter, struct dsql_sim_lea
         outcome = DSQL_LEASES_REFUSED;
     for (int64_t i = 0; has_ids(op) && i < op->count; i++) {
         const struct dsql_lease_found *item = find(table, op->ids[i]);
-        bool *missing = &letter->answer.missing[i];
+        bool *missing = &request->answer.missing[i];
         *missing = op->kind == DSQL_LEASES_ACQUIRE ? item != NULL
                    : op->kind == DSQL_LEASES_REAP  ? !item || item->beat != op->beat
                                                    : !item;
@@ -151,11 +152,11 @@ static enum dsql_leases_outcome judge(struct letter *letter, struct dsql_sim_lea
 }
 
 /* False if there is no memory. */
-static bool carry_out(struct letter *letter, struct dsql_sim_lease_table *table)
+static bool apply(struct request *request, struct dsql_sim_lease_table *table)
 {
-    const struct dsql_leases_op *op = &letter->op;
-    struct dsql_leases_answer *answer = &letter->answer;
-    answer->outcome = judge(letter, table);
+    const struct dsql_leases_op *op = &request->op;
+    struct dsql_leases_answer *answer = &request->answer;
+    answer->outcome = judge(request, table);
     if (answer->outcome != DSQL_LEASES_OK)
         return true;
     if (op->kind == DSQL_LEASES_LOOK) {
@@ -165,12 +166,12 @@ static bool carry_out(struct letter *letter, struct dsql_sim_lease_table *table)
         return true;
     }
     if (op->kind == DSQL_LEASES_SCAN) {
-        letter->found = calloc(table->count + 1, sizeof *letter->found);
-        if (!letter->found)
+        request->found = calloc(table->count + 1, sizeof *request->found);
+        if (!request->found)
             return false;
         if (table->count > 0)
-            memcpy(letter->found, table->items, table->count * sizeof *letter->found);
-        answer->found = letter->found;
+            memcpy(request->found, table->items, table->count * sizeof *request->found);
+        answer->found = request->found;
         answer->found_count = table->count;
         answer->last = true;
         return true;
@@ -190,7 +191,7 @@ static bool carry_out(struct letter *letter, struct dsql_sim_lease_table *table)
             take_away(table, find(table, op->ids[i]));
         else if (op->kind == DSQL_LEASES_RENEW)
             find(table, op->ids[i])->beat = op->beat;
-        else if (!put(table, letter, op->ids[i]))
+        else if (!put(table, request, op->ids[i]))
             return false;
     }
     return true;
@@ -198,120 +199,72 @@ static bool carry_out(struct letter *letter, struct dsql_sim_lease_table *table)
 
 /* ---- requests ---- */
 
-static void letter_free(struct letter *letter)
+static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {
-    struct dsql_sim_lease_table *table = letter->world->table.leases;
-    if (letter->prev)
-        letter->prev->next = letter->next;
-    else
-        table->letters = letter->next;
-    if (letter->next)
-        letter->next->prev = letter->prev;
-    dsql_sim_cancel(&letter->world->kernel, &letter->event);
-    free(letter->found);
-    free(letter);
-}
-
-static void pump(struct owner *owner);
-
-static void letter_returns(struct dsql_sim_kernel *kernel, void *arg)
-{
-    struct letter *letter = arg;
-    struct owner *owner = letter->owner;
-    if (!owner) {
-        letter_free(letter);
-        return;
-    }
-    struct dsql_sim_process *process = owner->process;
-    if (dsql_sim_process_is_paused(process, &letter->event))
-        return;
-    owner->letter = NULL;
-    if (dsql_leases_answer(&owner->leases, dsql_sim_process_now(process),
-                           dsql_sim_process_wall(process), &letter->answer) != DSQL_OK)
-        kernel->no_memory = true;
-    letter_free(letter);
-    pump(owner);
-    dsql_sim_process_wake(process);
-}
-
-static void letter_arrives(struct dsql_sim_kernel *kernel, void *arg)
-{
-    struct letter *letter = arg;
-    bool done = letter->fortune == DSQL_SIM_ANSWERED || letter->fortune == DSQL_SIM_UNHEARD;
-    int64_t wait_ns = letter->one_way_ns;
-    if (done && !carry_out(letter, letter->world->table.leases))
-        kernel->no_memory = true;
-    if (done && letter->answer.outcome == DSQL_LEASES_OK && letter->owner)
-        dsql_sim_check_beat(letter->owner->process);
-    if (letter->fortune == DSQL_SIM_NOT_DONE) {
-        letter->answer.outcome = DSQL_LEASES_CONFLICT;
-    } else if (letter->fortune != DSQL_SIM_ANSWERED) {
-        letter->answer = (struct dsql_leases_answer){.outcome = DSQL_LEASES_LOST};
-        wait_ns = ANSWER_TIMEOUT_NS;
-    }
-    dsql_sim_event_init(&letter->event, letter_returns, letter);
-    dsql_sim_after(kernel, &letter->event, wait_ns);
-}
-
-static void send(struct owner *owner, const struct dsql_leases_op *op)
-{
-    struct dsql_sim_world *world = owner->process->world;
-    struct letter *letter = calloc(1, sizeof *letter);
-    if (!letter) {
-        world->kernel.no_memory = true;
-        return;
-    }
-    letter->world = world;
-    letter->owner = owner;
-    letter->op = *op;
-    memcpy(letter->owner_id, owner->leases.config.owner, sizeof letter->owner_id);
-    letter->fortune = dsql_sim_dynamodb_draw(world, &letter->one_way_ns);
-    letter->next = world->table.leases->letters;
-    if (letter->next)
-        letter->next->prev = letter;
-    world->table.leases->letters = letter;
-    world->table.requests++;
-    owner->letter = letter;
-    dsql_sim_event_init(&letter->event, letter_arrives, letter);
-    dsql_sim_after(&world->kernel, &letter->event, letter->one_way_ns);
-}
-
-/* Sends what the owner has to say, or has it asked again when it will. */
-static void pump(struct owner *owner)
-{
-    struct dsql_sim_process *process = owner->process;
-    struct dsql_mono now = dsql_sim_process_now(process);
-    struct dsql_wall wall = dsql_sim_process_wall(process);
+    struct owner *owner = owner_sending(sender);
     struct dsql_leases_op op;
-    if (owner->letter)
-        return;
-    if (dsql_leases_next(&owner->leases, now, wall, &op)) {
-        send(owner, &op);
-        return;
+    if (!dsql_leases_next(&owner->leases, dsql_sim_process_now(sender->process),
+                          dsql_sim_process_wall(sender->process), &op))
+        return NULL;
+    struct request *request = calloc(1, sizeof *request);
+    if (!request) {
+        sender->process->world->kernel.no_memory = true;
+        return NULL;
     }
-    int64_t wait_ns = dsql_leases_due_ns(&owner->leases, now, wall);
-    if (wait_ns != INT64_MAX) {
-        dsql_sim_after(&process->world->kernel, &owner->due,
-                       dsql_sim_process_to_world(process, wait_ns));
-    }
+    request->op = op;
+    memcpy(request->owner_id, owner->leases.config.owner, sizeof request->owner_id);
+    return &request->letter;
 }
 
-static void is_due(struct dsql_sim_kernel *kernel, void *arg)
+static int64_t due_ns(struct dsql_sim_sender *sender)
 {
-    struct owner *owner = arg;
-    (void)kernel;
-    if (dsql_sim_process_is_paused(owner->process, &owner->due))
-        return;
-    pump(owner);
-    dsql_sim_process_wake(owner->process); /* what it may hold depends on the time, too */
+    return dsql_leases_due_ns(&owner_sending(sender)->leases, dsql_sim_process_now(sender->process),
+                              dsql_sim_process_wall(sender->process));
 }
+
+static void carry_out(struct dsql_sim_letter *letter)
+{
+    struct request *request = request_of(letter);
+    if (!apply(request, letter->world->table.leases))
+        letter->world->kernel.no_memory = true;
+    if (request->answer.outcome == DSQL_LEASES_OK && letter->sender)
+        dsql_sim_check_beat(letter->sender->process);
+}
+
+static void read_answer(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
+{
+    struct owner *owner = owner_sending(sender);
+    struct dsql_leases_answer answer = request_of(letter)->answer;
+    if (letter->fortune != DSQL_SIM_ANSWERED)
+        answer = (struct dsql_leases_answer){.outcome = letter->fortune == DSQL_SIM_NOT_DONE
+                                                            ? DSQL_LEASES_CONFLICT
+                                                            : DSQL_LEASES_LOST};
+    if (dsql_leases_answer(&owner->leases, dsql_sim_process_now(sender->process),
+                           dsql_sim_process_wall(sender->process), &answer) != DSQL_OK)
+        letter->world->kernel.no_memory = true;
+}
+
+static void free_request(struct dsql_sim_letter *letter)
+{
+    struct request *request = request_of(letter);
+    free(request->found);
+    free(request);
+}
+
+static const struct dsql_sim_post_ops post_ops = {
+    .write = write_request,
+    .due_ns = due_ns,
+    .carry_out = carry_out,
+    .read = read_answer,
+    .free = free_request,
+};
 
 /* ---- what a process sees of it ---- */
 
 static int64_t slots(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    return dsql_leases_slots(&owner->leases, dsql_sim_process_now(owner->process));
+    return dsql_leases_slots(&owner->leases, dsql_sim_process_now(owner->sender.process));
 }
 
 static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns)
@@ -319,8 +272,8 @@ static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, i
     struct owner *owner = owner_of(allowance);
     (void)now;
     *wait_ns = PERMIT_AGAIN_NS;
-    bool given = dsql_leases_permit(&owner->leases, dsql_sim_process_wall(owner->process));
-    pump(owner);
+    bool given = dsql_leases_permit(&owner->leases, dsql_sim_process_wall(owner->sender.process));
+    dsql_sim_sender_pump(&owner->sender);
     return given;
 }
 
@@ -328,15 +281,15 @@ static void used(struct dsql_sim_allowance *allowance, int64_t n)
 {
     struct owner *owner = owner_of(allowance);
     dsql_leases_used(&owner->leases, n);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void throttled(struct dsql_sim_allowance *allowance, struct dsql_mono now)
 {
     struct owner *owner = owner_of(allowance);
     (void)now;
-    dsql_leases_throttled(&owner->leases, dsql_sim_process_wall(owner->process));
-    pump(owner);
+    dsql_leases_throttled(&owner->leases, dsql_sim_process_wall(owner->sender.process));
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void no_concern(struct dsql_sim_allowance *allowance, struct dsql_mono now)
@@ -349,15 +302,13 @@ static void drain(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
     dsql_leases_drain(&owner->leases);
-    pump(owner);
+    dsql_sim_sender_pump(&owner->sender);
 }
 
 static void destroy(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    if (owner->letter)
-        owner->letter->owner = NULL;
-    dsql_sim_cancel(&owner->process->world->kernel, &owner->due);
+    dsql_sim_sender_fini(&owner->sender);
     dsql_leases_fini(&owner->leases);
     free(owner);
 }
@@ -394,10 +345,8 @@ struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *pr
         return NULL;
     }
     owner->allowance.ops = &leases_ops;
-    owner->process = process;
-    dsql_sim_event_init(&owner->due, is_due, owner);
     dsql_leases_want(&owner->leases, dsql_sim_process_target(process));
-    dsql_sim_after(&world->kernel, &owner->due, 0);
+    dsql_sim_sender_init(&owner->sender, process, &post_ops);
     return &owner->allowance;
 }
 
@@ -405,12 +354,6 @@ void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table)
 {
     if (!table)
         return;
-    for (struct letter *next, *letter = table->letters; letter; letter = next) {
-        next = letter->next;
-        dsql_sim_cancel(&letter->world->kernel, &letter->event);
-        free(letter->found);
-        free(letter);
-    }
     free(table->items);
     free(table);
 }

@@ -6,6 +6,7 @@
  *     process.c     a process: the pool's opener on core's reservoir, in virtual time
  *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
  *     allowance_*.c its share of the budget: its own, or a fleet's through a table
+ *     post.c        requests to the table and their answers, whatever the protocol
  *     dynamodb.c    the table's manners: latency, refusals, answers that get lost
  *     checks.c      what must hold, looked at while it runs
  *     record.c      what is kept for charts and summaries

@@ -1,0 +1,117 @@
+#include "sim/post.h"
+
+#define ANSWER_TIMEOUT_NS (2 * DSQL_S)
+
+static void throw_away(struct dsql_sim_letter *letter)
+{
+    struct dsql_sim_table *table = &letter->world->table;
+    if (letter->prev)
+        letter->prev->next = letter->next;
+    else
+        table->letters = letter->next;
+    if (letter->next)
+        letter->next->prev = letter->prev;
+    dsql_sim_cancel(&letter->world->kernel, &letter->event);
+    letter->ops->free(letter);
+}
+
+static void letter_returns(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_letter *letter = arg;
+    struct dsql_sim_sender *sender = letter->sender;
+    (void)kernel;
+    if (!sender) {
+        throw_away(letter);
+        return;
+    }
+    struct dsql_sim_process *process = sender->process;
+    if (dsql_sim_process_is_paused(process, &letter->event))
+        return;
+    sender->letter = NULL;
+    sender->ops->read(sender, letter);
+    throw_away(letter);
+    dsql_sim_sender_pump(sender);
+    dsql_sim_process_wake(process);
+}
+
+static void letter_arrives(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_letter *letter = arg;
+    bool heard = letter->fortune == DSQL_SIM_ANSWERED || letter->fortune == DSQL_SIM_NOT_DONE;
+    if (letter->fortune == DSQL_SIM_ANSWERED || letter->fortune == DSQL_SIM_UNHEARD)
+        letter->ops->carry_out(letter);
+    dsql_sim_event_init(&letter->event, letter_returns, letter);
+    dsql_sim_after(kernel, &letter->event, heard ? letter->one_way_ns : ANSWER_TIMEOUT_NS);
+}
+
+static void send(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
+{
+    struct dsql_sim_world *world = sender->process->world;
+    letter->world = world;
+    letter->sender = sender;
+    letter->ops = sender->ops;
+    letter->fortune = dsql_sim_dynamodb_draw(world, &letter->one_way_ns);
+    letter->next = world->table.letters;
+    if (letter->next)
+        letter->next->prev = letter;
+    world->table.letters = letter;
+    world->table.requests++;
+    sender->letter = letter;
+    dsql_sim_event_init(&letter->event, letter_arrives, letter);
+    dsql_sim_after(&world->kernel, &letter->event, letter->one_way_ns);
+}
+
+void dsql_sim_sender_pump(struct dsql_sim_sender *sender)
+{
+    struct dsql_sim_process *process = sender->process;
+    if (sender->letter)
+        return;
+    struct dsql_sim_letter *letter = sender->ops->write(sender);
+    if (letter) {
+        send(sender, letter);
+        return;
+    }
+    int64_t wait_ns = sender->ops->due_ns(sender);
+    if (wait_ns != INT64_MAX) {
+        dsql_sim_after(&process->world->kernel, &sender->due,
+                       dsql_sim_process_to_world(process, wait_ns));
+    }
+}
+
+static void is_due(struct dsql_sim_kernel *kernel, void *arg)
+{
+    struct dsql_sim_sender *sender = arg;
+    (void)kernel;
+    if (dsql_sim_process_is_paused(sender->process, &sender->due))
+        return;
+    dsql_sim_sender_pump(sender);
+    dsql_sim_process_wake(sender->process); /* what it may hold depends on the time, too */
+}
+
+void dsql_sim_sender_init(struct dsql_sim_sender *sender, struct dsql_sim_process *process,
+                          const struct dsql_sim_post_ops *ops)
+{
+    *sender = (struct dsql_sim_sender){.process = process, .ops = ops};
+    dsql_sim_event_init(&sender->due, is_due, sender);
+    dsql_sim_after(&process->world->kernel, &sender->due, 0);
+}
+
+void dsql_sim_sender_fini(struct dsql_sim_sender *sender)
+{
+    if (sender->letter)
+        sender->letter->sender = NULL;
+    dsql_sim_cancel(&sender->process->world->kernel, &sender->due);
+}
+
+void dsql_sim_table_fini(struct dsql_sim_table *table)
+{
+    struct dsql_sim_letter *next;
+    for (struct dsql_sim_letter *letter = table->letters; letter; letter = next) {
+        next = letter->next;
+        dsql_sim_cancel(&letter->world->kernel, &letter->event);
+        letter->ops->free(letter);
+    }
+    table->letters = NULL;
+    dsql_registry_fini(&table->registry);
+    dsql_sim_lease_table_free(table->leases);
+}

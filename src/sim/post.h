@@ -1,0 +1,53 @@
+/*
+ * Requests to DynamoDB and their answers: what every protocol of a fleet needs of a network. Each
+ * process sends one request at a time. A request outlives its sender: what a process asked for
+ * before it crashed may still be carried out.
+ */
+#ifndef DSQL_SIM_POST_H
+#define DSQL_SIM_POST_H
+
+#include "sim/world.h"
+
+struct dsql_sim_sender;
+
+/* The first member of what a protocol sends. */
+struct dsql_sim_letter {
+    struct dsql_sim_world *world;
+    struct dsql_sim_sender *sender; /* NULL: nobody waits for it any more */
+    const struct dsql_sim_post_ops *ops;
+    enum dsql_sim_fortune fortune;
+    int64_t one_way_ns;
+    struct dsql_sim_event event;
+    struct dsql_sim_letter *next, *prev;
+};
+
+struct dsql_sim_post_ops {
+    /* What it has to say now, from the heap; NULL if that is nothing, or no memory. */
+    struct dsql_sim_letter *(*write)(struct dsql_sim_sender *sender);
+    /* How long until it has something to say; INT64_MAX: not by itself. */
+    int64_t (*due_ns)(struct dsql_sim_sender *sender);
+    /* The table does what it says, and puts the answer into it. */
+    void (*carry_out)(struct dsql_sim_letter *letter);
+    /* It is back. Only one whose fortune is ANSWERED has an answer. */
+    void (*read)(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter);
+    /* Frees what it holds, and itself. */
+    void (*free)(struct dsql_sim_letter *letter);
+};
+
+/* A process's end of the line. */
+struct dsql_sim_sender {
+    struct dsql_sim_process *process;
+    const struct dsql_sim_post_ops *ops;
+    struct dsql_sim_letter *letter; /* under way */
+    struct dsql_sim_event due;
+};
+
+/* It is asked for its first letter at once, but not before this returns. */
+void dsql_sim_sender_init(struct dsql_sim_sender *sender, struct dsql_sim_process *process,
+                          const struct dsql_sim_post_ops *ops);
+void dsql_sim_sender_fini(struct dsql_sim_sender *sender);
+
+/* Something changed: sends what it has to say, or asks again when it will. */
+void dsql_sim_sender_pump(struct dsql_sim_sender *sender);
+
+#endif
