@@ -36,7 +36,7 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minu
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)
 
-bench: all ## measure; ratios side by side in one run
+bench: bootstrap-test all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done
 	@set -e; for b in bench/*.sh; do bash $$b $(BUILD); done
 

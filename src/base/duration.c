@@ -122,3 +122,13 @@ void dsql_duration_format(struct dsql_strbuf *sb, int64_t ns)
             add_decimal(sb, left % (uint64_t)DSQL_M, (uint64_t)DSQL_S, "s");
     }
 }
+
+struct dsql_duration_text dsql_duration_shown(int64_t ns)
+{
+    struct dsql_duration_text shown;
+    struct dsql_strbuf sb;
+    int64_t unit = ns < 10 * DSQL_S ? DSQL_MS : DSQL_S;
+    dsql_strbuf_init(&sb, shown.text, sizeof(shown.text));
+    dsql_duration_format(&sb, (ns / unit + (ns % unit >= unit / 2)) * unit);
+    return shown;
+}

@@ -16,4 +16,14 @@ bool dsql_duration_parse(struct dsql_span text, int64_t *ns);
 /* The shortest of the usual forms that parses back to the same value: 55m, 1m30.5s, 250ms. */
 void dsql_duration_format(struct dsql_strbuf *sb, int64_t ns);
 
+/*
+ * For people: whole milliseconds below ten seconds, else whole seconds.
+ *
+ *     printf("full in %s\n", dsql_duration_shown(took_ns).text);
+ */
+struct dsql_duration_text {
+    char text[DSQL_DURATION_TEXT_MAX];
+};
+struct dsql_duration_text dsql_duration_shown(int64_t ns);
+
 #endif

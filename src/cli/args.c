@@ -1,3 +1,4 @@
+#include "base/duration.h"
 #include "cli/command.h"
 
 #include "base/shown.h"
@@ -180,4 +181,37 @@ const char *dsql_args_get(const struct dsql_args *args, const char *name)
     size_t at = find_long(args->command, dsql_span_of(name));
     assert(at < DSQL_OPTIONS_MAX);
     return args->values[at];
+}
+
+enum dsql_rc dsql_args_number(const struct dsql_args *args, const char *name, int64_t low,
+                              int64_t high, int64_t *out, struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    int64_t value;
+    if (!text)
+        return DSQL_OK;
+    if (!dsql_span_to_i64(dsql_span_of(text), &value) || value < low || value > high) {
+        return high == INT64_MAX
+                   ? dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld on", name,
+                                  dsql_shown_str(text).text, (long long)low)
+                   : dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld to %lld", name,
+                                  dsql_shown_str(text).text, (long long)low, (long long)high);
+    }
+    *out = value;
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_args_duration(const struct dsql_args *args, const char *name, int64_t low_ns,
+                                int64_t high_ns, int64_t *out_ns, struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    int64_t ns;
+    if (!text)
+        return DSQL_OK;
+    if (!dsql_duration_parse(dsql_span_of(text), &ns) || ns < low_ns || ns > high_ns)
+        return dsql_err_set(err, DSQL_INVALID, "--%s=%s is no duration from %s to %s", name,
+                            dsql_shown_str(text).text, dsql_duration_shown(low_ns).text,
+                            dsql_duration_shown(high_ns).text);
+    *out_ns = ns;
+    return DSQL_OK;
 }

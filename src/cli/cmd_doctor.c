@@ -59,17 +59,12 @@ static enum dsql_rc take_options(const struct dsql_args *args, struct dsql_docto
     static const struct {
         const char *option, *variable;
     } rows[] = {{"endpoint", "DSQL_ENDPOINT"}, {"region", "DSQL_REGION"}, {"user", "DSQL_USER"}};
-    const char *timeout = dsql_args_get(args, "timeout");
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
         const char *given = dsql_args_get(args, rows[i].option);
         if (given && setenv(rows[i].variable, given, 1) != 0)
             return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     }
-    if (timeout && (!dsql_duration_parse(dsql_span_of(timeout), &doctor->timeout_ns) ||
-                    doctor->timeout_ns < DSQL_MS || doctor->timeout_ns > DSQL_H))
-        return dsql_err_set(err, DSQL_INVALID, "--timeout=%s is no duration from 1ms to 1h",
-                            dsql_shown_str(timeout).text);
-    return DSQL_OK;
+    return dsql_args_duration(args, "timeout", DSQL_MS, DSQL_H, &doctor->timeout_ns, err);
 }
 
 static int run(const struct dsql_args *args)

@@ -72,16 +72,6 @@ static enum dsql_rc show_case(uint64_t seed, struct dsql_err *err)
     return DSQL_OK;
 }
 
-static enum dsql_rc number_of(const struct dsql_args *args, const char *option, int64_t highest,
-                              int64_t *value, struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, option);
-    if (!text || (dsql_span_to_i64(dsql_span_of(text), value) && *value >= 0 && *value <= highest))
-        return DSQL_OK;
-    return dsql_err_set(err, DSQL_INVALID, "--%s=%s is no whole number from 0 to %lld", option,
-                        dsql_shown_str(text).text, (long long)highest);
-}
-
 static enum dsql_rc search(uint64_t seed, int64_t seconds, int64_t worlds, bool *passed,
                            struct dsql_err *err)
 {
@@ -116,13 +106,13 @@ static int run(const struct dsql_args *args)
     struct tally tally = {0};
     int64_t seconds = 10, worlds = 0, seed = (int64_t)(dsql_rng_next(&os) >> 32), only = -1;
     bool passed = true;
-    enum dsql_rc rc = number_of(args, "seconds", DAY_S, &seconds, &err);
+    enum dsql_rc rc = dsql_args_number(args, "seconds", 0, DAY_S, &seconds, &err);
     if (!rc)
-        rc = number_of(args, "worlds", INT64_MAX, &worlds, &err);
+        rc = dsql_args_number(args, "worlds", 0, INT64_MAX, &worlds, &err);
     if (!rc)
-        rc = number_of(args, "seed", INT64_MAX, &seed, &err);
+        rc = dsql_args_number(args, "seed", 0, INT64_MAX, &seed, &err);
     if (!rc)
-        rc = number_of(args, "case", INT64_MAX, &only, &err);
+        rc = dsql_args_number(args, "case", 0, INT64_MAX, &only, &err);
     if (!rc && dsql_args_has(args, "show") && only < 0)
         rc = dsql_err_set(&err, DSQL_INVALID, "--show goes with --case");
     if (!rc) {

@@ -35,26 +35,10 @@ static enum dsql_rc read_numbers(const struct dsql_args *args, const struct numb
 {
     for (size_t i = 0; i < count; i++) {
         const struct number *number = &numbers[i];
-        const char *text = dsql_args_get(args, number->option);
-        int64_t value;
-        if (!text)
-            continue;
-        bool ok = number->is_time ? dsql_duration_parse(dsql_span_of(text), &value)
-                                  : dsql_span_to_i64(dsql_span_of(text), &value);
-        if (!ok || value < number->low || value > number->high) {
-            char low[DSQL_DURATION_TEXT_MAX], high[DSQL_DURATION_TEXT_MAX];
-            struct dsql_strbuf sb;
-            dsql_strbuf_init(&sb, low, sizeof low);
-            number->is_time ? dsql_duration_format(&sb, number->low)
-                            : dsql_strbuf_add_i64(&sb, number->low);
-            dsql_strbuf_init(&sb, high, sizeof high);
-            number->is_time ? dsql_duration_format(&sb, number->high)
-                            : dsql_strbuf_add_i64(&sb, number->high);
-            return dsql_err_set(err, DSQL_INVALID, "--%s=%s: expected a %s from %s to %s",
-                                number->option, dsql_shown_str(text).text,
-                                number->is_time ? "duration" : "whole number", low, high);
-        }
-        *number->value = value;
+        enum dsql_rc rc = (number->is_time ? dsql_args_duration : dsql_args_number)(
+            args, number->option, number->low, number->high, number->value, err);
+        if (rc)
+            return rc;
     }
     return DSQL_OK;
 }
@@ -98,6 +82,10 @@ static enum dsql_rc read_question(const struct dsql_args *args, struct dsql_sim_
         return dsql_err_set(err, DSQL_INVALID,
                             "--guard must be shorter than --lifetime less half of --jitter: such "
                             "connections would never be handed out");
+    if (question->lifetime_ns + question->jitter_ns / 2 > DSQL_H - question->guard_ns)
+        return dsql_err_set(err, DSQL_INVALID,
+                            "--lifetime, half of --jitter and --guard together exceed the 60m that "
+                            "the service lets a connection live");
     if (question->processes * question->connections_each > 1000000)
         return dsql_err_set(err, DSQL_INVALID,
                             "more than a million connections: no cluster holds "
@@ -112,25 +100,15 @@ static void show_progress(int64_t done, int64_t of)
                 done == of ? "\r\033[K" : "");
 }
 
-static const char *shown_ns(int64_t ns, char text[DSQL_DURATION_TEXT_MAX])
-{
-    struct dsql_strbuf sb;
-    int64_t unit = ns < 10 * DSQL_S ? DSQL_MS : DSQL_S;
-    dsql_strbuf_init(&sb, text, DSQL_DURATION_TEXT_MAX);
-    dsql_duration_format(&sb, (ns + unit / 2) / unit * unit);
-    return text;
-}
-
 static void print_text(const struct dsql_sim_question *question,
                        const struct dsql_sim_answer *answer)
 {
-    char life[DSQL_DURATION_TEXT_MAX], full[DSQL_DURATION_TEXT_MAX];
     printf("%lld processes with %lld connections each: %lld of %lld; they live for %s\n",
            (long long)question->processes, (long long)question->connections_each,
            (long long)answer->wanted, (long long)question->cap,
-           shown_ns(question->lifetime_ns, life));
+           dsql_duration_shown(question->lifetime_ns).text);
     printf("  full after         %s\n",
-           answer->full_ns < 0 ? "never" : shown_ns(answer->full_ns, full));
+           answer->full_ns < 0 ? "never" : dsql_duration_shown(answer->full_ns).text);
     printf(
         "  opens a second     %.0f at most while it starts; then %.1f on average, %.0f at most\n",
         answer->start_peak, answer->steady, answer->steady_peak);
@@ -143,7 +121,9 @@ static void print_text(const struct dsql_sim_question *question,
            (long long)question->runs);
     for (size_t i = 0; i < answer->advice_count; i++)
         printf("  -> %s\n", answer->advice[i]);
-    if (answer->advice_count == 0)
+    if (!dsql_sim_plan_fits(answer))
+        puts("  does NOT fit: it never fills");
+    else if (answer->advice_count == 0)
         puts("  fits as it is");
 }
 
@@ -175,7 +155,8 @@ static void print_json(const struct dsql_sim_question *question,
         dsql_strbuf_addf(&sb, ",\"%s\":", numbers[i].name);
         dsql_strbuf_add_f64(&sb, numbers[i].value);
     }
-    dsql_strbuf_add_str(&sb, ",\"advice\":[");
+    dsql_strbuf_addf(&sb, ",\"fits\":%s,\"advice\":[",
+                     dsql_sim_plan_fits(answer) ? "true" : "false");
     for (size_t i = 0; i < answer->advice_count; i++) {
         dsql_strbuf_add_str(&sb, i > 0 ? "," : "");
         dsql_strbuf_add_json(&sb, dsql_span_of(answer->advice[i]));
@@ -197,7 +178,7 @@ static int run(const struct dsql_args *args)
         print_json(&question, &answer);
     else
         print_text(&question, &answer);
-    return DSQL_EXIT_OK;
+    return dsql_sim_plan_fits(&answer) ? DSQL_EXIT_OK : DSQL_EXIT_FAILED;
 }
 
 const struct dsql_command dsql_cmd_sim_plan = {
@@ -208,7 +189,7 @@ const struct dsql_command dsql_cmd_sim_plan = {
             "connection has been replaced, with the code of the production pool and the budget "
             "that fleets share. Says how long it takes to fill, how many connects a second it "
             "makes, what part of the cluster's budget that is, and which settings would serve "
-            "better.",
+            "better. Ends with 1 if the fleet never fills.",
     .operand_words = "",
     .options = options,
     .option_count = DSQL_COUNT_OF(options),

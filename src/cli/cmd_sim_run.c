@@ -84,6 +84,17 @@ static void show_progress(const struct dsql_sim_world *world, bool on_terminal)
     }
 }
 
+/* Found out before the run, not after it. */
+static enum dsql_rc try_file(const char *path, struct dsql_err *err)
+{
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    if (path && !file)
+        return dsql_err_set(err, DSQL_IO, "%s: %s", dsql_shown_str(path).text, strerror(errno));
+    if (file)
+        (void)fclose(file);
+    return DSQL_OK;
+}
+
 static enum dsql_rc run_one(const struct dsql_args *args, const struct dsql_sim_scenario *scenario,
                             uint64_t seed, bool *passed, struct dsql_err *err)
 {
@@ -129,23 +140,15 @@ static enum dsql_rc run_scenario(const struct dsql_args *args, const char *name,
     return rc;
 }
 
-static bool number_of(const struct dsql_args *args, const char *option, int64_t lowest,
-                      int64_t *value, struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, option);
-    if (!text || (dsql_span_to_i64(dsql_span_of(text), value) && *value >= lowest))
-        return true;
-    (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no whole number from %lld on", option,
-                       dsql_shown_str(text).text, (long long)lowest);
-    return false;
-}
-
 static int run(const struct dsql_args *args)
 {
     struct dsql_err err;
     int64_t seed = -1, seeds = 1;
     bool passed = true;
-    if (!number_of(args, "seed", 0, &seed, &err) || !number_of(args, "seeds", 1, &seeds, &err))
+    if (dsql_args_number(args, "seed", 0, INT64_MAX, &seed, &err) ||
+        dsql_args_number(args, "seeds", 1, INT64_MAX, &seeds, &err))
+        return dsql_complain(&err);
+    if (try_file(dsql_args_get(args, "csv"), &err) || try_file(dsql_args_get(args, "html"), &err))
         return dsql_complain(&err);
     for (size_t i = 0; i < args->operand_count; i++) {
         if (run_scenario(args, args->operands[i], seed, seeds, &passed, &err))

@@ -48,39 +48,6 @@ struct up {
 
 /* ------------------------------------------------------------ options */
 
-static bool number_option(const struct dsql_args *args, const char *name, int64_t low, int64_t high,
-                          int64_t *out, struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, name);
-    int64_t value;
-    if (!text)
-        return true;
-    if (!dsql_span_to_i64(dsql_span_of(text), &value) || value < low || value > high) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld to %lld", name,
-                           dsql_shown_str(text).text, (long long)low, (long long)high);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static bool duration_option(const struct dsql_args *args, const char *name, int64_t low,
-                            int64_t high, int64_t *out, struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, name);
-    int64_t ns;
-    if (!text)
-        return true;
-    if (!dsql_duration_parse(dsql_span_of(text), &ns) || ns < low || ns > high) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no duration from %llds to %llds", name,
-                           dsql_shown_str(text).text, (long long)(low / DSQL_S),
-                           (long long)(high / DSQL_S));
-        return false;
-    }
-    *out = ns;
-    return true;
-}
-
 static bool is_off(const char *address)
 {
     return dsql_span_eq(dsql_span_of(address), DSQL_SPAN("off"));
@@ -102,12 +69,12 @@ static enum dsql_rc read_options(const struct dsql_args *args, struct up *up, st
     up->address = dsql_args_get(args, "address");
     if (!up->address)
         up->address = up->config.metrics_address;
-    bool ok = number_option(args, "seconds", 0, 1000000, &up->seconds, err) &&
-              number_option(args, "threads", 1, DSQL_UP_THREADS_MAX, &up->threads, err) &&
-              number_option(args, "connections", 1, 10000, &up->connections, err) &&
-              number_option(args, "accounts", 2, DSQL_UP_ACCOUNTS_MAX, &up->accounts, err) &&
-              duration_option(args, "pause", 0, DSQL_M, &up->pause_ns, err) &&
-              duration_option(args, "lifetime", 5 * DSQL_S, 55 * DSQL_M, &up->lifetime_ns, err);
+    bool ok = !dsql_args_number(args, "seconds", 0, 1000000, &up->seconds, err) &&
+              !dsql_args_number(args, "threads", 1, DSQL_UP_THREADS_MAX, &up->threads, err) &&
+              !dsql_args_number(args, "connections", 1, 10000, &up->connections, err) &&
+              !dsql_args_number(args, "accounts", 2, DSQL_UP_ACCOUNTS_MAX, &up->accounts, err) &&
+              !dsql_args_duration(args, "pause", 0, DSQL_M, &up->pause_ns, err) &&
+              !dsql_args_duration(args, "lifetime", 5 * DSQL_S, 55 * DSQL_M, &up->lifetime_ns, err);
     if (ok && !is_off(up->address) && !dsql_httpd_is_address(up->address)) {
         (void)dsql_err_set(err, DSQL_INVALID, "--address=%s is no address such as 127.0.0.1:9464",
                            dsql_shown_str(up->address).text);

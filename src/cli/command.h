@@ -80,6 +80,15 @@ DSQL_MUST_USE enum dsql_rc dsql_args_parse(const struct dsql_command *command, i
  */
 const char *dsql_args_get(const struct dsql_args *args, const char *name);
 
+/* The value given for an option, as a number or as a duration within the range; what is not given
+ * leaves *out untouched. DSQL_INVALID otherwise. */
+DSQL_MUST_USE enum dsql_rc dsql_args_number(const struct dsql_args *args, const char *name,
+                                            int64_t low, int64_t high, int64_t *out,
+                                            struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_args_duration(const struct dsql_args *args, const char *name,
+                                              int64_t low_ns, int64_t high_ns, int64_t *out_ns,
+                                              struct dsql_err *err);
+
 static inline bool dsql_args_has(const struct dsql_args *args, const char *name)
 {
     return dsql_args_get(args, name) != NULL;

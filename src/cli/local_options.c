@@ -6,38 +6,6 @@
 #include "base/shown.h"
 #include "cli/local_run.h"
 
-static bool number_option(const struct dsql_args *args, const char *name, int64_t low, int64_t high,
-                          int64_t *out, struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, name);
-    int64_t value;
-    if (!text)
-        return true;
-    if (!dsql_span_to_i64(dsql_span_of(text), &value) || value < low || value > high) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no number from %lld to %lld", name,
-                           dsql_shown_str(text).text, (long long)low, (long long)high);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static bool duration_option(const struct dsql_args *args, const char *name, int64_t *out_ns,
-                            struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, name);
-    int64_t ns;
-    if (!text)
-        return true;
-    if (!dsql_duration_parse(dsql_span_of(text), &ns) || ns <= 0) {
-        (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no duration such as 60m or 5s", name,
-                           dsql_shown_str(text).text);
-        return false;
-    }
-    *out_ns = ns;
-    return true;
-}
-
 static bool text_option(const struct dsql_args *args, const char *name, char *out, size_t cap,
                         struct dsql_err *err)
 {
@@ -105,19 +73,21 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
 {
     int64_t port = default_port;
     dsql_local_options_default(options);
-    bool ok = number_option(args, "port", 0, 65535, &port, err) &&
-              text_option(args, "endpoint", options->host, sizeof(options->host), err) &&
-              text_option(args, "region", options->region, sizeof(options->region), err) &&
-              text_option(args, "arn", options->arn, sizeof(options->arn), err) &&
-              text_option(args, "fault", options->faults, sizeof(options->faults), err) &&
-              number_option(args, "rate", 1, 100000, &options->rate, err) &&
-              number_option(args, "burst", 1, 100000, &options->burst, err) &&
-              number_option(args, "max-connections", 1, 100000, &options->open_max, err) &&
-              duration_option(args, "lifetime", &options->lifetime_ns, err) &&
-              duration_option(args, "transaction-age", &options->limits.age_ns, err) &&
-              number_option(args, "time-scale", 1, 100000, &options->time_scale, err) &&
-              check_names(options, err) && check_faults(options, err) &&
-              keys_option(args, &options->keys, err);
+    bool ok =
+        !dsql_args_number(args, "port", 0, 65535, &port, err) &&
+        text_option(args, "endpoint", options->host, sizeof(options->host), err) &&
+        text_option(args, "region", options->region, sizeof(options->region), err) &&
+        text_option(args, "arn", options->arn, sizeof(options->arn), err) &&
+        text_option(args, "fault", options->faults, sizeof(options->faults), err) &&
+        !dsql_args_number(args, "rate", 1, 100000, &options->rate, err) &&
+        !dsql_args_number(args, "burst", 1, 100000, &options->burst, err) &&
+        !dsql_args_number(args, "max-connections", 1, 100000, &options->open_max, err) &&
+        !dsql_args_duration(args, "lifetime", DSQL_MS, 24 * DSQL_H, &options->lifetime_ns, err) &&
+        !dsql_args_duration(args, "transaction-age", DSQL_MS, 24 * DSQL_H, &options->limits.age_ns,
+                            err) &&
+        !dsql_args_number(args, "time-scale", 1, 100000, &options->time_scale, err) &&
+        check_names(options, err) && check_faults(options, err) &&
+        keys_option(args, &options->keys, err);
     options->port = (uint16_t)port;
     return ok ? DSQL_OK : DSQL_INVALID;
 }

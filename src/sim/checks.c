@@ -31,14 +31,6 @@ void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *
     checks->failure_count++;
 }
 
-static const char *shown_ns(int64_t ns, char text[DSQL_DURATION_TEXT_MAX])
-{
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, text, DSQL_DURATION_TEXT_MAX);
-    dsql_duration_format(&sb, ns - ns % DSQL_MS);
-    return text;
-}
-
 /* A leaking bucket, the mirror image of core's: what comes in leaks out at the permitted rate, and
  * may never stand higher than the burst. */
 void dsql_sim_check_connect(struct dsql_sim_world *world)
@@ -160,7 +152,6 @@ void dsql_sim_check_checkout(struct dsql_sim_process *process, const struct dsql
 {
     struct dsql_sim_world *world = process->world;
     const struct dsql_sim_pool *pool = &world->scenario->pool;
-    char text[DSQL_DURATION_TEXT_MAX];
     if (!world->scenario->asserts.guard_never_violated)
         return;
     /* The longest a life can be, less the guard; a clock that is slow by so much sees less of it.
@@ -179,7 +170,7 @@ void dsql_sim_check_checkout(struct dsql_sim_process *process, const struct dsql
         left_ns < pool->guard_window_ns) {
         dsql_sim_fail(world, "assertGuardNeverViolated",
                       "%s #%zu: a connection %s old was handed out", process->service->name,
-                      process->number, shown_ns(age_ns, text));
+                      process->number, dsql_duration_shown(age_ns).text);
     }
     if (conn->hung_up && !dsql_mono_before(world->kernel.now, process->paused_until) &&
         !dsql_sim_event_is_due(&conn->fate)) {
@@ -193,7 +184,6 @@ void dsql_sim_check_served(struct dsql_sim_process *process, const struct dsql_s
 {
     struct dsql_sim_world *world = process->world;
     int64_t limit_ns = world->scenario->asserts.no_waiter_starved_ns;
-    char text[DSQL_DURATION_TEXT_MAX];
     if (limit_ns == 0)
         return;
     for (const struct dsql_waiting_node *node = process->waiting.first; node; node = node->next) {
@@ -211,7 +201,7 @@ void dsql_sim_check_served(struct dsql_sim_process *process, const struct dsql_s
     int64_t waited_ns = dsql_mono_since(world->kernel.now, caller->since);
     if (waited_ns > limit_ns) {
         dsql_sim_fail(world, "assertNoWaiterStarved", "%s #%zu: a caller waited for %s",
-                      process->service->name, process->number, shown_ns(waited_ns, text));
+                      process->service->name, process->number, dsql_duration_shown(waited_ns).text);
     }
 }
 
@@ -232,7 +222,6 @@ void dsql_sim_check_empty(struct dsql_sim_process *process)
 static void check_converged(struct dsql_sim_world *world, const struct dsql_sim_process *process)
 {
     int64_t limit_ns = world->scenario->asserts.converge_within_ns;
-    char text[DSQL_DURATION_TEXT_MAX];
     if (limit_ns == 0 || process->life != DSQL_SIM_RUNS)
         return;
     struct dsql_mono end = process->converged.ns >= 0 ? process->converged : world->kernel.now;
@@ -240,7 +229,7 @@ static void check_converged(struct dsql_sim_world *world, const struct dsql_sim_
         dsql_sim_fail(world, "assertConvergeWithin", "%s #%zu: %lld of %lld open after %s",
                       process->service->name, process->number, (long long)process->reservoir.open,
                       (long long)dsql_sim_process_target(process),
-                      shown_ns(dsql_mono_since(end, process->started), text));
+                      dsql_duration_shown(dsql_mono_since(end, process->started)).text);
     }
 }
 
@@ -274,7 +263,6 @@ void dsql_sim_check_end(struct dsql_sim_world *world)
 {
     const struct dsql_sim_checks *checks = &world->checks;
     const struct dsql_sim_pool *pool = &world->scenario->pool;
-    char shortest[DSQL_DURATION_TEXT_MAX], longest[DSQL_DURATION_TEXT_MAX];
     dsql_sim_check_sample(world);
     int64_t spread_ns = pool->lifetime_jitter_ns;
     if (pool->base_lifetime_ns + spread_ns / 2 >
@@ -283,7 +271,7 @@ void dsql_sim_check_end(struct dsql_sim_world *world)
     if (checks->lives >= 100 &&
         checks->longest_life_ns - checks->shortest_life_ns < spread_ns / 2) {
         dsql_sim_fail(world, "always", "lifetimes are not spread: all between %s and %s",
-                      shown_ns(checks->shortest_life_ns, shortest),
-                      shown_ns(checks->longest_life_ns, longest));
+                      dsql_duration_shown(checks->shortest_life_ns).text,
+                      dsql_duration_shown(checks->longest_life_ns).text);
     }
 }

@@ -56,12 +56,7 @@ static void put_text(FILE *out, const char *text)
 
 static void put_duration(FILE *out, int64_t ns)
 {
-    char text[DSQL_DURATION_TEXT_MAX];
-    struct dsql_strbuf sb;
-    int64_t unit = ns < 10 * DSQL_S ? DSQL_MS : DSQL_S;
-    dsql_strbuf_init(&sb, text, sizeof text);
-    dsql_duration_format(&sb, (ns + unit / 2) / unit * unit);
-    fputs(text, out);
+    fputs(dsql_duration_shown(ns).text, out);
 }
 
 struct chart {

@@ -123,10 +123,11 @@ static void draw_conclusions(const struct dsql_sim_question *question,
                "a jitter below a tenth of the lifetime lets connections opened together end "
                "together: DSQL_RESERVOIR_LIFETIME_JITTER=%lldm",
                (long long)(question->lifetime_ns / 5 / DSQL_M));
-    if (answer->full_ns > DSQL_M && question->burst < 1000)
-        advise(answer,
-               "the fill takes longer than a minute: the service allows a burst of 1,000, a larger "
-               "share of it makes the start shorter");
+    if ((answer->full_ns < 0 || answer->full_ns > DSQL_M) && question->burst < 1000)
+        advise(
+            answer,
+            "the fill takes longer than a minute, or never ends: the service allows a burst of 1,000, a larger "
+            "share of it makes the start shorter");
     if (answer->throttled > 0.01)
         advise(answer,
                "DynamoDB refuses %.0f %% of the requests: %lld processes share one item, which one "

@@ -29,6 +29,12 @@ struct dsql_sim_answer {
     size_t advice_count;
 };
 
+/* Whether every process reached its target, in every run. */
+static inline bool dsql_sim_plan_fits(const struct dsql_sim_answer *answer)
+{
+    return answer->full_ns >= 0;
+}
+
 /* `told` is called after each run with how many are done; may be NULL. */
 DSQL_MUST_USE enum dsql_rc dsql_sim_plan(const struct dsql_sim_question *question,
                                          void (*told)(int64_t done, int64_t of),

@@ -1,5 +1,7 @@
 #include "sim/scenario.h"
 
+#include "base/duration.h"
+
 #define AT(type, member) offsetof(struct type, member)
 #define FIELD_BOOL(name, type, member, doc)                                                        \
     {                                                                                              \
@@ -252,6 +254,12 @@ static enum dsql_rc check(const struct dsql_sim_scenario *scenario, const char *
         if (event->what < 0 || event->at_ns < 0) {
             return dsql_err_set(err, DSQL_INVALID, "%s:%zu: an event needs '%s'", file, event->line,
                                 event->what < 0 ? "what" : "at");
+        }
+        if (event->at_ns >= scenario->duration_ns) {
+            return dsql_err_set(err, DSQL_INVALID,
+                                "%s:%zu: at: %s is not before the end, %s: it would never happen",
+                                file, event->line, dsql_duration_shown(event->at_ns).text,
+                                dsql_duration_shown(scenario->duration_ns).text);
         }
         if (event->service[0] && !service_named(scenario, event->service)) {
             return dsql_err_set(err, DSQL_INVALID, "%s:%zu: service: there is no service '%s'",

@@ -26,16 +26,6 @@ void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,
     }
 }
 
-/* Rounded to what a person reads: milliseconds below ten seconds, else seconds. */
-static const char *shown_ns(int64_t ns, char text[DSQL_DURATION_TEXT_MAX])
-{
-    struct dsql_strbuf sb;
-    int64_t unit = ns < 10 * DSQL_S ? DSQL_MS : DSQL_S;
-    dsql_strbuf_init(&sb, text, DSQL_DURATION_TEXT_MAX);
-    dsql_duration_format(&sb, (ns + unit / 2) / unit * unit);
-    return text;
-}
-
 static uint64_t failures(const struct dsql_sim_counts *counts)
 {
     uint64_t sum = 0;
@@ -77,7 +67,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     const struct dsql_sim_scenario *scenario = world->scenario;
     const struct dsql_sim_service *services = scenario->services.items;
     struct dsql_sim_counts counts;
-    char text[512], time[DSQL_DURATION_TEXT_MAX];
+    char text[512];
     fprintf(out, "%s: %s\n", scenario->name, scenario->about);
     fprintf(out, "  %-12s %9s %7s %7s %9s %9s %11s %8s\n", "service", "processes", "target", "open",
             "full in", "opens", "checkouts", "empties");
@@ -86,13 +76,13 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
         dsql_sim_service_add_up(world, i, &sum);
         fprintf(out, "  %-12s %9lld %7lld %7lld %9s %9llu %11llu %8llu\n", services[i].name,
                 (long long)sum.processes, (long long)sum.target, (long long)sum.open,
-                sum.slowest_ns < 0 ? "not yet" : shown_ns(sum.slowest_ns, time),
+                sum.slowest_ns < 0 ? "not yet" : dsql_duration_shown(sum.slowest_ns).text,
                 (unsigned long long)sum.opens, (unsigned long long)sum.checkouts,
                 (unsigned long long)sum.empties);
     }
     dsql_sim_world_counts(world, &counts);
     fprintf(out, "  connects: %llu in %s, at most %llu in %s; failed: %s\n",
-            (unsigned long long)counts.attempts, shown_ns(world->kernel.now.ns, time),
+            (unsigned long long)counts.attempts, dsql_duration_shown(world->kernel.now.ns).text,
             (unsigned long long)world->record.peak_sample,
             scenario->sample_ns == DSQL_S ? "a second" : "a sample",
             failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof text));
@@ -108,7 +98,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     }
     if (counts.waits > 0) {
         fprintf(out, "  waits: %llu, the longest %s\n", (unsigned long long)counts.waits,
-                shown_ns(counts.longest_wait_ns, time));
+                dsql_duration_shown(counts.longest_wait_ns).text);
     }
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, text, sizeof text);
@@ -118,8 +108,8 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     const struct dsql_sim_checks *checks = &world->checks;
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {
         const struct dsql_sim_failure *failure = &checks->failures[i];
-        fprintf(out, "  FAILED %s at %s: %s\n", failure->check, shown_ns(failure->at.ns, time),
-                failure->text);
+        fprintf(out, "  FAILED %s at %s: %s\n", failure->check,
+                dsql_duration_shown(failure->at.ns).text, failure->text);
     }
     if (checks->failure_count > 0)
         fprintf(out, "  again: dsql sim run %s --seed %llu\n", scenario->name,

@@ -65,7 +65,10 @@ expect 1 "$dsql" sim run no-such
 contains "$err" "no scenario 'no-such'"
 contains "$err" "'dsql sim list' names those that come with this program"
 expect 2 "$dsql" sim run local --seed x
-contains "$err" '--seed=x is no whole number'
+contains "$err" '--seed=x is no number from 0 on'
+expect 1 "$dsql" sim run local --html "$scratch/nowhere/x.html"
+contains "$err" "$scratch/nowhere/x.html: No such file or directory"
+[ -z "$out" ] || fail "it ran nevertheless: $out"
 expect 2 "$dsql" sim fuzz --show
 contains "$err" '--show goes with --case'
 status=0
@@ -78,13 +81,16 @@ expect 0 "$dsql" sim plan --services 44 --conns 100 --lifetime 50m --runs 1
 contains "$out" '44 processes with 100 connections each: 4400 of 10000; they live for 50m'
 contains "$out" 'refused (53400)    in 0 % of 1 runs'
 expect 0 "$dsql" sim plan --services 44 --conns 100 --lifetime 50m --runs 1 --json
-jq -e '.wanted == 4400 and .peak_connections == 4400 and .full_seconds > 40 and .full_seconds < 60 and .runs_refused == 0
+jq -e '.wanted == 4400 and .peak_connections == 4400 and .full_seconds > 40 and .full_seconds < 60 and .runs_refused == 0 and .fits
     and .steady_per_second > 0.8 and .steady_per_second < 3' <<<"$out" >"$scratch/jq" || fail "$out"
-expect 0 "$dsql" sim plan --services 44 --conns 500 --runs 1
+expect 1 "$dsql" sim plan --services 44 --conns 500 --runs 1
 contains "$out" 'it cannot fit'
 contains "$out" 'full after         never'
+contains "$out" 'does NOT fit'
+expect 2 "$dsql" sim plan --lifetime 1h
+contains "$err" 'exceed the 60m'
 expect 2 "$dsql" sim plan --conns 0
-contains "$err" '--conns=0: expected a whole number from 1'
+contains "$err" '--conns=0 is no number from 1'
 
 # ---- fuzz
 expect 0 "$dsql" sim fuzz --seed 1 --worlds 20

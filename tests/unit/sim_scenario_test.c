@@ -87,6 +87,8 @@ static const struct {
     {"services:\n  - {name: a}\n  - {name: a}\n", "s.yaml:3: there are two services named 'a'", ""},
     {ONE "events:\n  - {at: 1s}\n", "s.yaml:3: an event needs 'what'", ""},
     {ONE "events:\n  - {what: drop}\n", "s.yaml:3: an event needs 'at'", ""},
+    {ONE "duration: 5m\nevents:\n  - {at: 9m, what: drop}\n",
+     "s.yaml:4: at: 9m is not before the end, 5m: it would never happen", ""},
     {ONE "events:\n  - {at: 1s, what: drop, service: b}\n",
      "s.yaml:3: service: there is no service 'b'", ""},
     {ONE "events:\n  - {at: 1s, what: drop, times: 2}\n",

@@ -154,9 +154,29 @@ TEST(durations_format)
     }
 }
 
+TEST(durations_for_people_are_rounded)
+{
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0s"},
+        {400 * DSQL_US, "0s"},
+        {500 * DSQL_US, "1ms"},
+        {1234567890, "1.235s"},
+        {10 * DSQL_S + 499 * DSQL_MS, "10s"},
+        {10 * DSQL_S + 500 * DSQL_MS, "11s"},
+        {90 * DSQL_S, "1m30s"},
+        {24 * DSQL_H, "24h"},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++)
+        assert_string_equal(dsql_duration_shown(cases[i].ns).text, cases[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_for_people_are_rounded),
         cmocka_unit_test(sums_stop_at_the_end_of_time),
         cmocka_unit_test(wall_format_agrees_with_gmtime),
         cmocka_unit_test(the_system_clock_moves),
