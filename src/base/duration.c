@@ -125,7 +125,7 @@ void dsql_duration_format(struct dsql_strbuf *sb, int64_t ns)
 
 struct dsql_duration_text dsql_duration_shown(int64_t ns)
 {
-    struct dsql_duration_text shown;
+    struct dsql_duration_text shown = {0};
     struct dsql_strbuf sb;
     int64_t unit = ns < 10 * DSQL_S ? DSQL_MS : DSQL_S;
     dsql_strbuf_init(&sb, shown.text, sizeof(shown.text));

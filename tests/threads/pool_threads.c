@@ -4,7 +4,7 @@
  * draining and closing while connections are out. Invariants only: nobody shares a connection,
  * nobody gets one past its time, everything is accounted for at the end.
  *
- * POOL_STRESS_SECONDS (2) is the length of the storm.
+ * POOL_STRESS_SECONDS (10) is the length of the storm.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
 TEST(storm)
 {
     const char *text = getenv("POOL_STRESS_SECONDS");
-    int64_t seconds = text ? strtol(text, NULL, 10) : 2;
+    int64_t seconds = text ? strtol(text, NULL, 10) : 10;
     struct dsql_pool_options options;
     struct dsql_metrics *metrics = NULL;
     pthread_t threads[WORKERS + 3];
