@@ -22,6 +22,8 @@ const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_budget_status,
     &dsql_cmd_budget_release,
     &dsql_cmd_budget_repair,
+    &dsql_cmd_monitoring_dashboard,
+    &dsql_cmd_monitoring_alerts,
     &dsql_cmd_token,
     &dsql_cmd_config,
     &dsql_cmd_help,

@@ -17,6 +17,8 @@ extern const struct dsql_command dsql_cmd_local_env;
 extern const struct dsql_command dsql_cmd_local_exec;
 extern const struct dsql_command dsql_cmd_local_fault;
 extern const struct dsql_command dsql_cmd_local_status;
+extern const struct dsql_command dsql_cmd_monitoring_alerts;
+extern const struct dsql_command dsql_cmd_monitoring_dashboard;
 extern const struct dsql_command dsql_cmd_schema_apply;
 extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
