@@ -290,6 +290,17 @@ static const struct dsql_option repair_options[] = {
     {"apply", 0, NULL, "correct what is wrong; without it, it is only said"},
 };
 
+const struct dsql_command dsql_cmd_budget = {
+    .name = "budget",
+    .operands = "",
+    .summary = "one connection budget for a whole fleet",
+    .text = "Makes, shows and mends the DynamoDB table in which the processes of a fleet share the "
+            "connections of one cluster. docs/budget.md explains it.\n"
+            "\n"
+            "    dsql budget setup --table connections --endpoint HOST\n"
+            "    dsql budget status --table connections --endpoint HOST",
+};
+
 const struct dsql_command dsql_cmd_budget_setup = {
     .name = "budget setup",
     .operands = "",
