@@ -3,11 +3,11 @@
 
 #include "aws/amz_time.h"
 #include "aws/chain.h"
-#include "aws/endpoint.h"
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/shown.h"
+#include "cli/cluster.h"
 #include "cli/commands.h"
 #include "config/config.h"
 
@@ -51,23 +51,11 @@ static enum dsql_rc find_action(const struct dsql_args *args, const struct dsql_
     return DSQL_OK;
 }
 
-/* What is signed is a host name; a URL would be taken for one with a strange port. */
-static enum dsql_rc refuse_url(struct dsql_span url, struct dsql_err *err)
-{
-    struct dsql_span scheme, host, rest;
-    (void)dsql_span_cut(url, '/', &scheme, &host);
-    (void)dsql_span_cut(dsql_span_from(host, 1), '/', &host, &rest);
-    (void)dsql_err_set(err, DSQL_INVALID, "the endpoint is a host name, not a URL: '%s'",
-                       dsql_shown(url).text);
-    dsql_err_hint(err, "write --endpoint %s", dsql_shown(host).text);
-    return DSQL_INVALID;
-}
-
 static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_config *config,
-                               struct dsql_endpoint *endpoint, struct dsql_token_order *order,
+                               struct dsql_cluster *cluster, struct dsql_token_order *order,
                                struct dsql_err *err)
 {
-    struct dsql_span host = given_or(args, "endpoint", config->endpoint), port;
+    struct dsql_span host = given_or(args, "endpoint", config->endpoint);
     if (host.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint");
         dsql_err_hint(err,
@@ -75,12 +63,8 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
                       "with the one that is set");
         return DSQL_INVALID;
     }
-    if (dsql_span_starts(host, DSQL_SPAN("https://")) ||
-        dsql_span_starts(host, DSQL_SPAN("http://")))
-        return refuse_url(host, err);
-    dsql_span_cut(host, ':', &host, &port); /* a token is for a host, whatever the port */
     enum dsql_rc rc =
-        dsql_endpoint_parse(host, given_or(args, "region", config->region), endpoint, err);
+        dsql_cluster_find(host, given_or(args, "region", config->region), cluster, err);
     if (rc)
         return rc;
     const char *expires = dsql_args_get(args, "expires"), *at = dsql_args_get(args, "at");
@@ -93,8 +77,8 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     if (at && !dsql_amz_time_parse(dsql_span_of(at), &order->at))
         return dsql_err_set(err, DSQL_INVALID, "--at=%s is no time; write it as 20240827T000000Z",
                             dsql_shown_str(at).text);
-    order->host = dsql_span_of(endpoint->host);
-    order->region = dsql_span_of(endpoint->region);
+    order->host = dsql_span_of(cluster->endpoint.host);
+    order->region = dsql_span_of(cluster->endpoint.region);
     return DSQL_OK;
 }
 
@@ -129,14 +113,14 @@ static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
 static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_config *config,
                                struct dsql_secret *token, struct dsql_err *err)
 {
-    struct dsql_endpoint endpoint;
+    struct dsql_cluster cluster;
     struct dsql_token_order order = {.host = DSQL_SPAN("")};
     struct dsql_keys keys = {0};
     enum dsql_rc rc = find_action(args, config, &order.action, err);
     if (!rc)
-        rc = make_order(args, config, &endpoint, &order, err);
+        rc = make_order(args, config, &cluster, &order, err);
     if (!rc)
-        rc = fetch_keys(args, endpoint.region, &keys, err);
+        rc = fetch_keys(args, cluster.endpoint.region, &keys, err);
     if (!rc) {
         order.keys = dsql_keys_view(&keys);
         rc = dsql_token_mint(&order, token, err);

@@ -115,5 +115,9 @@ action DbConnectAdmin DSQL_USER=app --admin
 action DbConnectAdmin DSQL_USER=app --user admin
 action DbConnect DSQL_USER=app
 action DbConnect DSQL_USER=admin --user app
+expect 2 env -u AWS_REGION -u REGION "$dsql" token --endpoint foo
+contains "$err" '--region R or AWS_REGION'
+expect 2 "$dsql" token --endpoint h.dsql.us-east-1.on.aws:x
+contains "$err" "the endpoint's port 'x' is no number from 1 to 65535"
 expect 2 "$dsql" token --endpoint h.dsql.us-east-1.on.aws --admin --user app
 [ "$err" = 'dsql: --admin and --user=app contradict each other' ] || fail "$err"
