@@ -6,6 +6,14 @@
 
 #define RUNBOOK "docs/operations.md"
 
+const struct dsql_command dsql_cmd_monitoring = {
+    .name = "monitoring",
+    .operands = "",
+    .summary = "what Grafana and Prometheus are given to watch processes",
+    .text = "Both are printed from the table of metrics, so they fit the version that prints them. "
+            "docs/monitoring.md says how to set them up.",
+};
+
 static int run_dashboard(const struct dsql_args *args)
 {
     struct dsql_err err;
