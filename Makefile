@@ -10,7 +10,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
-    bootstrap-test docs temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    bootstrap-test bootstrap-package tarball deb deb-test docs temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -100,6 +100,17 @@ install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@cmake --build $(BUILD)
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
+tarball: all ## build/dsql-VERSION-linux-MACHINE.tar.gz, which works wherever it is unpacked
+	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=/usr/local
+	@cmake --build $(BUILD)
+	@scripts/tarball $(BUILD)
+
+deb: bootstrap-package ## Debian packages in build/deb, checked by lintian
+	@scripts/deb $(BUILD)/deb
+
+deb-test: deb ## install those in a clean Debian root and run them there (root; minutes)
+	@scripts/deb-test $(BUILD)/deb
+
 clean: ## remove what was built
 	@rm -rf $(BUILD)
 
@@ -111,3 +122,6 @@ bootstrap:
 
 bootstrap-test:
 	@scripts/bootstrap test
+
+bootstrap-package:
+	@scripts/bootstrap package
