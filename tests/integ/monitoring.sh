@@ -31,6 +31,14 @@ count=$(grep -c '^ *- alert: ' "$alerts")
 for part in summary description runbook_url; do
     [ "$(grep -c "^ *$part: " "$alerts")" = "$count" ] || fail "an alert without $part"
 done
+sed -n 's/^##* //p' "$SOURCE_DIR/docs/operations.md" | tr '[:upper:]' '[:lower:]' |
+    sed 's/[^a-z0-9 -]//g; s/ /-/g' >"$scratch/sections"
+for section in $(sed -n 's/^ *docs\/operations.md#//p' "$alerts"); do
+    grep -qx "$section" "$scratch/sections" || fail "docs/operations.md has no section $section"
+done
+[ "$(grep -c '^ *docs/operations.md#' "$alerts")" = "$count" ] || fail "an alert without a section"
+diff <(sed -n 's/^| `\(DSQL[A-Za-z]*\)` .*/\1/p' "$SOURCE_DIR/docs/monitoring.md") \
+    <(sed -n 's/^ *- alert: //p' "$alerts") || fail "the alerts of docs/monitoring.md"
 python3 "$SOURCE_DIR/tests/integ/alert_cases.py" "$alerts" "$scratch/names" >"$scratch/cases.yml" || fail "the cases"
 expect 0 "$promtool" test rules "$scratch/cases.yml"
 contains "$out" SUCCESS
