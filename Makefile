@@ -81,6 +81,7 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/run.sh
+	@integrations/temporal/test/deploy.sh
 
 temporal-suites: all
 	@mkdir -p $(BUILD)/temporal
