@@ -31,6 +31,10 @@ static int dispatch(int argc, const char *const *argv)
     }
     if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err))
         return dsql_complain(&err);
+    if (!command->run) {
+        dsql_manual_command(stderr, command);
+        return DSQL_EXIT_USAGE;
+    }
     return command->run(&args);
 }
 

@@ -4,8 +4,7 @@
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 export DSQL_POOL_MAX_OPEN=20
-start_local --port 0
-"$dsql" schema apply >/dev/null
+start_cluster --port 0
 timeout 300 "$root/build/temporal/plugin" -test.timeout 290s || fail "the adapter's own tests"
 cd "$root/integrations/temporal/suites"
 status=0
