@@ -35,6 +35,13 @@ def files(ending):
     return sorted(os.path.relpath(path, source) for path in found if path.endswith(ending))
 
 
+def filled(path):
+    """A file with what its reader puts in place of the words in capitals."""
+    words = {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
+             "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1"}
+    return re.sub(r"\b(" + "|".join(words) + r")\b", lambda match: words[match[1]], read(path))
+
+
 # --- settings ---------------------------------------------------------------------------------------------------
 
 def config(environment):
@@ -66,12 +73,7 @@ for path in files(""):
 
 # --- ECS --------------------------------------------------------------------------------------------------------
 
-text = read("deploy/ecs/task-definition.json")
-for word, value in {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
-                    "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1"}.items():
-    check(re.search(rf"\b{word}\b", text), f"the task definition has no {word}")
-    text = re.sub(rf"\b{word}\b", value, text)
-task = json.loads(text)
+task = json.loads(filled("deploy/ecs/task-definition.json"))
 ecs = botocore.loaders.Loader().load_service_model("ecs", "service-2")
 shape = botocore.model.ServiceModel(ecs, "ecs").operation_model("RegisterTaskDefinition").input_shape
 report = botocore.validate.ParamValidator().validate(task, shape)
@@ -82,7 +84,7 @@ least, most = memory[task["cpu"]]
 check(least <= int(task["memory"]) <= most, "Fargate has no such pair of cpu and memory")
 for container in task["containerDefinitions"]:
     check("secrets" not in container, "the task definition has secrets")
-    check(container["stopTimeout"] <= 120, "Fargate stops after 120 s at most")
+    check(int(container["stopTimeout"]) <= 120, "Fargate stops after 120 s at most")
     check_environment("the task definition", {pair["name"]: pair["value"] for pair in container["environment"]})
     limit = container["ulimits"][0]["softLimit"]
     pool = next(int(p["value"]) for p in container["environment"] if p["name"] == "DSQL_POOL_MAX_OPEN")
@@ -98,7 +100,7 @@ for name, service in compose["services"].items():
 
 # --- systemd ----------------------------------------------------------------------------------------------------
 
-lines = [line for line in read("deploy/systemd/temporal.env").splitlines() if not line.startswith("#")]
+lines = [line for line in filled("deploy/systemd/temporal.env").splitlines() if not line.startswith("#")]
 check_environment("temporal.env", dict(line.split("=", 1) for line in lines))
 
 # --- policies ---------------------------------------------------------------------------------------------------
