@@ -21,21 +21,26 @@ behind() { # behind DATABASE ARGUMENT...
     env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/data/run" -U dsql_super -d "$@"
 }
 
-# start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME.
+# start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME. A server that ends
+# while it starts is started again, as a supervisor would: Temporal gives up on the first error it meets
+# then, be it a dropped connection.
 start_server() {
-    local name=$1 pid address
+    local name=$1 pid log address=''
     shift
-    # Each start has a log of its own; a server that is still paused must not be mistaken for this one.
-    local log=$scratch/$name.$((++starts)).log
-    "$server" "$@" >"$log" 2>&1 &
-    pid=$!
-    for _ in $(seq 1800); do
-        ! grep -q '^Temporal is at' "$log" || break
-        kill -0 $pid 2>/dev/null || fail "the server ended: $(tail -3 "$log")"
-        sleep 0.1
+    for _ in 1 2 3 4 5; do
+        # Each start has a log of its own; a server that is still paused must not be mistaken for this one.
+        log=$scratch/$name.$((++starts)).log
+        "$server" "$@" >"$log" 2>&1 &
+        pid=$!
+        for _ in $(seq 1800); do
+            address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
+            [ -z "$address" ] || break 2
+            kill -0 $pid 2>/dev/null || break
+            sleep 0.1
+        done
+        ! kill -0 $pid 2>/dev/null || fail "the server does not come up: $(tail -3 "$log")"
     done
-    address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
-    [ -n "$address" ] || fail "the server does not come up: $(tail -3 "$log")"
+    [ -n "$address" ] || fail "the server ended: $(tail -3 "$log")"
     eval "pid_$name=$pid address_$name=$address"
 }
 starts=0 pid_a='' address_a='' pid_b='' # set by start_server
@@ -52,7 +57,7 @@ workflows() {
     shift 2
     prefix=check-$((++rounds)) started=0
     rounds_of="$rounds_of $prefix:$count"
-    "$check" --address "$address_a" --prefix "$prefix" --count "$count" --limit $((120 + count))s >"$scratch/check" 2>&1 &
+    "$check" --address "$address_a" --prefix "$prefix" --count "$count" --limit $((600 + 2 * count))s >"$scratch/check" 2>&1 &
     check_pid=$!
     "$@"
     wait "$check_pid" || status=$?
