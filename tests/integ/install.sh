@@ -95,7 +95,7 @@ contains "$(LD_LIBRARY_PATH=$libdir "$scratch/app/staged")" "$wanted"
     for list in "$SOURCE_DIR"/debian/*.install; do
         while read -r pattern; do
             # shellcheck disable=SC2086 # a pattern
-            find $pattern ! -type d || fail "$(basename "$list"): there is no $pattern"
+            find $pattern ! -type d || fail "there is no $pattern to package"
         done <"$list"
     done | sort >"$scratch/packaged"
     find usr ! -type d | sort | diff - "$scratch/packaged" || fail "what is installed and what is packaged differ"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs Temporal's services in this container.   entrypoint SERVICE[,SERVICE...]
+# Runs Temporal's services in this container.   entrypoint.sh SERVICE[,SERVICE...]
 # Anything else is a command, such as `dsql schema apply`.
 set -eu
 case ${1:-} in
