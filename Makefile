@@ -69,27 +69,33 @@ docs: all ## print the reference pages in docs/ anew from the tables
 # Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
 GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_BUILD := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
+GO_THERE := test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
 temporal: all ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
-	@test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+	@$(GO_THERE)
 	@mkdir -p $(BUILD)/temporal
 	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-dsql-server ./temporal-check
 
 temporal-run: temporal ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
 
-temporal-test: temporal temporal-suites ## Temporal's own persistence suites, then workflows, on dsql local
+temporal-test: temporal temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
+	@$(GO_BUILD) vet ./...
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/run.sh
+	@COUNT=35 integrations/temporal/test/faults.sh
+	@COUNT=35 integrations/temporal/test/two.sh
 
 temporal-suites: all
+	@$(GO_THERE)
 	@mkdir -p $(BUILD)/temporal
 	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
 	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/plugin ./dsql
+	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/audit ./temporal-check
 
-temporal-soak: temporal ## workflows while everything fails, and with two servers (minutes)
-	@integrations/temporal/test/faults.sh
-	@integrations/temporal/test/two.sh
+temporal-soak: temporal ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)
+	@COUNT=1000 integrations/temporal/test/faults.sh
+	@COUNT=1000 PAUSES=5 integrations/temporal/test/two.sh
 
 temporal-bench: temporal ## one-activity workflows on this store and on postgres12_pgx, side by side
 	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-delay

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aws/endpoint.h"
 #include "budget/fleet.h"
 #include "budget/table.h"
+#include "cli/cluster.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "dsql/log.h"
@@ -23,23 +23,21 @@ static enum dsql_rc find_cluster(const struct dsql_args *args, struct place *pla
                                  struct dsql_err *err)
 {
     const char *given = dsql_args_get(args, "endpoint"), *region = dsql_args_get(args, "region");
-    struct dsql_span text = dsql_span_of(given ? given : place->config.endpoint), port;
-    struct dsql_endpoint endpoint;
+    struct dsql_span text = dsql_span_of(given ? given : place->config.endpoint);
+    struct dsql_cluster cluster;
     if (text.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint: whose budget?");
         dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT");
         return DSQL_INVALID;
     }
-    bool has_port = dsql_span_cut(text, ':', &text, &port);
-    enum dsql_rc rc = dsql_endpoint_parse(
-        text, dsql_span_of(region ? region : place->config.region), &endpoint, err);
+    enum dsql_rc rc = dsql_cluster_find(text, dsql_span_of(region ? region : place->config.region),
+                                        &cluster, err);
     if (rc)
         return rc;
     char whole[300];
-    (void)snprintf(whole, sizeof(whole), "%s:%.*s", endpoint.host, has_port ? (int)port.len : 4,
-                   has_port ? port.ptr : "5432");
+    (void)snprintf(whole, sizeof(whole), "%s:%s", cluster.endpoint.host, cluster.port);
     dsql_fleet_endpoint(whole, place->endpoint, sizeof(place->endpoint));
-    (void)snprintf(place->region, sizeof(place->region), "%s", endpoint.region);
+    (void)snprintf(place->region, sizeof(place->region), "%s", cluster.endpoint.region);
     return DSQL_OK;
 }
 

@@ -6,8 +6,6 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 data=$scratch/data
-pid=''
-trap '[ -z "$pid" ] || kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
 
 # Somebody else's folder is left alone, and so is one of another version.
 mkdir "$scratch/mine" "$scratch/old"
@@ -31,29 +29,11 @@ contains "$err" "can't write $scratch/no/ready"
 expect 2 env -u AWS_ACCESS_KEY_ID "$dsql" local --port 0 --aws-keys
 contains "$err" '--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set'
 
-start_local() { # start_local OPTIONS...
-    rm -f "$scratch/ready"
-    "$dsql" local --data "$data" --ready-file "$scratch/ready" "$@" >"$scratch/local.out" 2>"$scratch/local.err" &
-    pid=$!
-    for _ in $(seq 600); do
-        [ -e "$scratch/ready" ] && return
-        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
-    fail "dsql local is not ready"
-}
-stop_local() {
-    local status=0
-    kill -TERM $pid
-    wait $pid || status=$?
-    pid=''
-    [ $status = 0 ] || fail "SIGTERM ended it with $status: $(cat "$scratch/local.err")"
-}
-in_env() { bash -c 'source "$0"; "$@"' "$scratch/first" "$@"; }
 postgres_runs() { pgrep -f "postgres -D $data/pg" >/dev/null; }
 
 start_local --port 0 --metrics 127.0.0.1:0
 cp "$scratch/ready" "$scratch/first"
+client_env=$scratch/first
 in_env psql -qc 'create table kept (id int primary key)'
 in_env psql -qc 'insert into kept values (5)'
 expect 2 "$dsql" local --port 0 --data "$data"
@@ -73,8 +53,8 @@ expect 1 "$dsql" local exec --metrics "127.0.0.1:$port" -- true
 contains "$err" "$port"
 
 # Killed, and again: the data is there, nothing of it is orphaned, and clients go on with what they have.
-kill -KILL $pid
-wait $pid 2>/dev/null || true
+kill -KILL "$local_pid"
+wait "$local_pid" 2>/dev/null || true
 for _ in $(seq 300); do
     postgres_runs || break
     sleep 0.1
