@@ -1,7 +1,9 @@
-#include "base/duration.h"
 #include "cli/command.h"
 
+#include "base/duration.h"
+#include "base/nearest.h"
 #include "base/shown.h"
+#include "config/config.h"
 
 /* How many words the command's name has if the command line begins with them; else 0. */
 static int count_words(const struct dsql_command *command, int argc, const char *const *argv)
@@ -18,16 +20,6 @@ static int count_words(const struct dsql_command *command, int argc, const char 
     return n;
 }
 
-void dsql_nearest_see(struct dsql_nearest *nearest, const char *name)
-{
-    size_t distance = dsql_span_distance(nearest->typed, dsql_span_of(name));
-    if (dsql_span_is_near(nearest->typed, distance) &&
-        (!nearest->name || distance < nearest->distance)) {
-        nearest->name = name;
-        nearest->distance = distance;
-    }
-}
-
 static void unknown_command(const struct dsql_command *const *commands, size_t count,
                             const char *typed, struct dsql_err *err)
 {
@@ -40,6 +32,31 @@ static void unknown_command(const struct dsql_command *const *commands, size_t c
     else
         (void)dsql_err_set(err, DSQL_INVALID, "'%s' is no command; 'dsql help' lists them",
                            dsql_shown_str(typed).text);
+}
+
+struct dsql_span dsql_command_under(const struct dsql_command *command,
+                                    const struct dsql_command *other)
+{
+    struct dsql_span first, second;
+    bool two = dsql_span_cut(dsql_span_of(other->name), ' ', &first, &second);
+    return two && dsql_span_eq(first, dsql_span_of(command->name)) ? second : DSQL_SPAN("");
+}
+
+enum dsql_rc dsql_command_unexpected(const struct dsql_command *command, const char *word,
+                                     struct dsql_err *err)
+{
+    struct dsql_nearest nearest = {.typed = dsql_span_of(word)};
+    for (size_t i = 0; i < dsql_command_count; i++) {
+        struct dsql_span second = dsql_command_under(command, dsql_commands[i]);
+        if (second.len > 0)
+            dsql_nearest_see(&nearest, second.ptr);
+    }
+    if (nearest.name)
+        return dsql_err_set(err, DSQL_INVALID,
+                            "'dsql %s' does not expect '%s'; did you mean 'dsql %s %s'?",
+                            command->name, dsql_shown_str(word).text, command->name, nearest.name);
+    return dsql_err_set(err, DSQL_INVALID, "'dsql %s' does not expect '%s'; see 'dsql help %s'",
+                        command->name, dsql_shown_str(word).text, command->name);
 }
 
 const struct dsql_command *dsql_command_find(const struct dsql_command *const *commands,
@@ -150,9 +167,7 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
                 return rc;
             i += used;
         } else if (taken.operand_count == command->operands_max) {
-            return dsql_err_set(err, DSQL_INVALID,
-                                "'dsql %s' does not expect '%s'; see 'dsql help %s'", command->name,
-                                dsql_shown_str(word).text, command->name);
+            return dsql_command_unexpected(command, word, err);
         } else {
             taken.operands[taken.operand_count++] = word;
             /* Behind a command to run stand its own options, with or without the dashes before. */
@@ -174,6 +189,14 @@ int dsql_complain(const struct dsql_err *err)
     if (err->hint[0])
         fprintf(stderr, "dsql: %s\n", err->hint);
     return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
+}
+
+void dsql_complain_of_settings(const struct dsql_config_report *report)
+{
+    for (size_t i = 0; i < report->finding_count; i++)
+        fprintf(stderr, "dsql: %s\n", report->findings[i].message);
+    if (report->findings_dropped > 0)
+        fprintf(stderr, "dsql: and %zu more; see 'dsql config'\n", report->findings_dropped);
 }
 
 const char *dsql_args_get(const struct dsql_args *args, const char *name)

@@ -3,12 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aws/endpoint.h"
 #include "budget/fleet.h"
 #include "budget/table.h"
+#include "cli/cluster.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "dsql/log.h"
 
 #define CALL_TIMEOUT_NS (5 * DSQL_S)
 
@@ -23,23 +22,21 @@ static enum dsql_rc find_cluster(const struct dsql_args *args, struct place *pla
                                  struct dsql_err *err)
 {
     const char *given = dsql_args_get(args, "endpoint"), *region = dsql_args_get(args, "region");
-    struct dsql_span text = dsql_span_of(given ? given : place->config.endpoint), port;
-    struct dsql_endpoint endpoint;
+    struct dsql_span text = dsql_span_of(given ? given : place->config.endpoint);
+    struct dsql_cluster cluster;
     if (text.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint: whose budget?");
         dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT");
         return DSQL_INVALID;
     }
-    bool has_port = dsql_span_cut(text, ':', &text, &port);
-    enum dsql_rc rc = dsql_endpoint_parse(
-        text, dsql_span_of(region ? region : place->config.region), &endpoint, err);
+    enum dsql_rc rc = dsql_cluster_find(text, dsql_span_of(region ? region : place->config.region),
+                                        &cluster, err);
     if (rc)
         return rc;
     char whole[300];
-    (void)snprintf(whole, sizeof(whole), "%s:%.*s", endpoint.host, has_port ? (int)port.len : 4,
-                   has_port ? port.ptr : "5432");
+    (void)snprintf(whole, sizeof(whole), "%s:%s", cluster.endpoint.host, cluster.port);
     dsql_fleet_endpoint(whole, place->endpoint, sizeof(place->endpoint));
-    (void)snprintf(place->region, sizeof(place->region), "%s", endpoint.region);
+    (void)snprintf(place->region, sizeof(place->region), "%s", cluster.endpoint.region);
     return DSQL_OK;
 }
 
@@ -69,7 +66,6 @@ static enum dsql_rc place_init(const struct dsql_args *args, struct place *place
     struct dsql_config_report report;
     memset(place, 0, sizeof(*place));
     dsql_config_load(&place->config, &report, (const char *const *)environ);
-    dsql_log_set_level(DSQL_LOG_WARN); /* the answer is what is asked for */
     enum dsql_rc rc = find_cluster(args, place, err);
     if (!rc)
         rc = find_table(args, place, err);
@@ -291,6 +287,17 @@ static const struct dsql_option shared_options[] = {SHARED_OPTIONS};
 static const struct dsql_option repair_options[] = {
     SHARED_OPTIONS,
     {"apply", 0, NULL, "correct what is wrong; without it, it is only said"},
+};
+
+const struct dsql_command dsql_cmd_budget = {
+    .name = "budget",
+    .operands = "",
+    .summary = "one connection budget for a whole fleet",
+    .text = "Makes, shows and mends the DynamoDB table in which the processes of a fleet share the "
+            "connections of one cluster. docs/budget.md explains it.\n"
+            "\n"
+            "    dsql budget setup --table connections --endpoint HOST\n"
+            "    dsql budget status --table connections --endpoint HOST",
 };
 
 const struct dsql_command dsql_cmd_budget_setup = {

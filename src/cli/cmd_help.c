@@ -1,3 +1,4 @@
+#include "base/nearest.h"
 #include "base/shown.h"
 #include "base/strbuf.h"
 #include "cli/commands.h"
@@ -60,6 +61,8 @@ static enum dsql_rc show(const struct dsql_args *args, struct dsql_err *err)
     if (!command && !topic)
         return unknown_name(name, err);
     size_t used = command && !markdown ? (size_t)words : 1;
+    if (used < args->operand_count && command && !markdown)
+        return dsql_command_unexpected(command, args->operands[used], err);
     if (used < args->operand_count)
         return dsql_err_set(err, DSQL_INVALID, "'dsql help %s' does not expect '%s'", name,
                             dsql_shown_str(args->operands[used]).text);

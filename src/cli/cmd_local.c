@@ -128,8 +128,12 @@ const struct dsql_command dsql_cmd_local = {
         "the service and what is not.\n"
         "\n"
         "The keys that tokens are signed with are made up at each start, or at the first one with --data; they, and everything else a "
-        "client needs, are in the file that is printed.",
+        "client needs, are in the file that is printed.\n"
+        "\n"
+        "    dsql local --data /var/tmp/dsql\n"
+        "    dsql local --port 0 --lifetime 5m --fault message-latency=1ms",
     .options = local_options,
     .option_count = DSQL_COUNT_OF(local_options),
+    .log_level = "info",
     .run = run_local,
 };

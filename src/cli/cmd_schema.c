@@ -169,6 +169,18 @@ static const struct dsql_option options[] = {COMMON_OPTIONS};
 static const struct dsql_option drop_options[] = {COMMON_OPTIONS,
                                                   {"yes", 0, NULL, "yes, delete it all"}};
 
+const struct dsql_command dsql_cmd_schema = {
+    .name = "schema",
+    .operands = "",
+    .summary = "the tables of Temporal's store",
+    .text = "Creates, compares and removes the tables that Temporal's store keeps in the cluster. "
+            "The cluster is the one of --endpoint or DSQL_ENDPOINT.\n"
+            "\n"
+            "    dsql schema apply --endpoint HOST\n"
+            "    dsql schema verify --endpoint HOST\n"
+            "    dsql local exec -- dsql schema apply",
+};
+
 const struct dsql_command dsql_cmd_schema_apply = {
     .name = "schema apply",
     .operands = "",

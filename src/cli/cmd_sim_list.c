@@ -1,4 +1,5 @@
 /* `dsql sim list`: the scenarios that come with the program, and the fields of one. */
+#include "base/shown.h"
 #include "cli/commands.h"
 #include "sim/library.h"
 #include "sim/scenario.h"
@@ -22,9 +23,9 @@ static int run(const struct dsql_args *args)
     }
     const char *text = dsql_sim_library_find(name);
     if (!text) {
-        (void)dsql_err_set(&err, DSQL_NOT_FOUND,
-                           "no scenario of that name comes with this program");
-        dsql_err_hint(&err, "'dsql sim list' names them");
+        (void)dsql_err_set(&err, DSQL_NOT_FOUND, "no scenario '%s' comes with this program",
+                           dsql_shown_str(name).text);
+        dsql_sim_library_hint(name, &err);
         return dsql_complain(&err);
     }
     fputs(text, stdout);

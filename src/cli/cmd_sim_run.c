@@ -27,7 +27,7 @@ static enum dsql_rc read_file(const char *path, char **text, struct dsql_err *er
     if (!file) {
         (void)dsql_err_set(err, DSQL_NOT_FOUND, "no scenario '%s': %s", dsql_shown_str(path).text,
                            strerror(errno));
-        dsql_err_hint(err, "'dsql sim list' names those that come with this program");
+        dsql_sim_library_hint(path, err);
         return DSQL_NOT_FOUND;
     }
     char *memory = malloc(SCENARIO_MAX + 1);

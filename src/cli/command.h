@@ -24,7 +24,9 @@ struct dsql_option {
 struct dsql_args;
 
 struct dsql_command {
-    const char *name;     /* "config"; a command of two words stands as "local exec" */
+    /* "config"; a command of two words stands as "local exec", and its first word is a command
+     * too: one that runs by itself, or a group, which only shows what follows it. */
+    const char *name;
     const char *operands; /* as shown in the synopsis, "" if none */
     const char *summary;  /* one line */
     const char *text;     /* paragraphs for --help and the man page, separated by blank lines */
@@ -36,7 +38,10 @@ struct dsql_command {
     size_t option_count;
     /* Prints what `dsql help NAME` and the man page show below the options; may be NULL. */
     void (*reference)(FILE *out);
-    int (*run)(const struct dsql_args *args);
+    /* How much its log tells unless DSQL_LOG_LEVEL says otherwise: "info"; NULL for nothing, as for
+     * all that end with what they have to say. */
+    const char *log_level;
+    int (*run)(const struct dsql_args *args); /* NULL for a group */
 };
 
 /* The parsed command line. Everything points into argv. */
@@ -50,6 +55,10 @@ struct dsql_args {
 /* Says on standard error what went wrong and what to do, and gives the exit status for it. */
 int dsql_complain(const struct dsql_err *err);
 
+/* Says on standard error which settings are not what somebody wanted them to be. */
+struct dsql_config_report;
+void dsql_complain_of_settings(const struct dsql_config_report *report);
+
 extern const struct dsql_command *const dsql_commands[];
 extern const size_t dsql_command_count;
 
@@ -62,13 +71,13 @@ const struct dsql_command *dsql_command_find(const struct dsql_command *const *c
                                              size_t count, int argc, const char *const *argv,
                                              int *words, struct dsql_err *err);
 
-/* For "did you mean": the name nearest to what was typed, of those it is shown. */
-struct dsql_nearest {
-    struct dsql_span typed;
-    const char *name; /* NULL while none is near */
-    size_t distance;
-};
-void dsql_nearest_see(struct dsql_nearest *nearest, const char *name);
+/* The second word of a command whose first one is this command's whole name; "" if it is none. */
+struct dsql_span dsql_command_under(const struct dsql_command *command,
+                                    const struct dsql_command *other);
+
+/* A word after a command's name that does not belong there; *err names the nearest that does. */
+enum dsql_rc dsql_command_unexpected(const struct dsql_command *command, const char *word,
+                                     struct dsql_err *err);
 
 /* Reads the words after the command's name. On failure *err is the one line to show, and *args is
  * untouched. */

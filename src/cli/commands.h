@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 
+extern const struct dsql_command dsql_cmd_budget;
 extern const struct dsql_command dsql_cmd_budget_release;
 extern const struct dsql_command dsql_cmd_budget_repair;
 extern const struct dsql_command dsql_cmd_budget_setup;
@@ -17,10 +18,15 @@ extern const struct dsql_command dsql_cmd_local_env;
 extern const struct dsql_command dsql_cmd_local_exec;
 extern const struct dsql_command dsql_cmd_local_fault;
 extern const struct dsql_command dsql_cmd_local_status;
+extern const struct dsql_command dsql_cmd_monitoring;
+extern const struct dsql_command dsql_cmd_monitoring_alerts;
+extern const struct dsql_command dsql_cmd_monitoring_dashboard;
+extern const struct dsql_command dsql_cmd_schema;
 extern const struct dsql_command dsql_cmd_schema_apply;
 extern const struct dsql_command dsql_cmd_schema_drop;
 extern const struct dsql_command dsql_cmd_schema_verify;
 extern const struct dsql_command dsql_cmd_schema_version;
+extern const struct dsql_command dsql_cmd_sim;
 extern const struct dsql_command dsql_cmd_sim_fuzz;
 extern const struct dsql_command dsql_cmd_sim_list;
 extern const struct dsql_command dsql_cmd_sim_plan;

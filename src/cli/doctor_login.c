@@ -203,7 +203,7 @@ static void say_refused(struct dsql_doctor *doctor, struct dsql_pool *pool,
     const struct refusal *refusal = find_refusal(error);
     dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "connect",
                     refusal ? refusal->todo
-                            : "docs/operating.md lists what the cluster refuses, and why",
+                            : "docs/operations.md lists what the cluster refuses, and why",
                     "%s%s%s", error->message, error->hint[0] ? ": " : "", error->hint);
     bool told = ask_sts(doctor);
     if (!told && refusal && refusal->clock)

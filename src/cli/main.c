@@ -1,6 +1,8 @@
 /* Finds the command, reads its options, runs it. */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/manual.h"
 
@@ -18,6 +20,23 @@ static bool wants_help(int argc, const char *const *argv)
     return false;
 }
 
+static void write_nothing(void *arg, enum dsql_log_level level, const char *line, size_t len)
+{
+    (void)arg, (void)level, (void)line, (void)len;
+}
+
+/* A command that says what it has to say does not say it a second time in log lines. */
+static void set_log(const struct dsql_command *command)
+{
+    const char *wanted = getenv("DSQL_LOG_LEVEL");
+    enum dsql_log_level level;
+    if ((wanted && dsql_log_level_parse(dsql_span_of(wanted), &level)) ||
+        (command->log_level && dsql_log_level_parse(dsql_span_of(command->log_level), &level)))
+        dsql_log_set_level(level);
+    else
+        dsql_log_set_sink(write_nothing, NULL);
+}
+
 static int dispatch(int argc, const char *const *argv)
 {
     struct dsql_err err;
@@ -31,6 +50,11 @@ static int dispatch(int argc, const char *const *argv)
     }
     if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err))
         return dsql_complain(&err);
+    if (!command->run) {
+        dsql_manual_command(stderr, command);
+        return DSQL_EXIT_USAGE;
+    }
+    set_log(command);
     return command->run(&args);
 }
 

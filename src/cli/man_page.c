@@ -78,6 +78,27 @@ static void add_reference(FILE *out, const struct dsql_command *command)
     free(text);
 }
 
+static void add_list_item(FILE *out, const struct dsql_command *command)
+{
+    fputs(".TP\n.B dsql\\-", out);
+    add_name(out, command->name);
+    fputs("(1)\n", out);
+    add_str(out, command->summary);
+    fputc('\n', out);
+}
+
+static void add_commands_under(FILE *out, const struct dsql_command *command)
+{
+    bool any = false;
+    for (size_t i = 0; i < dsql_command_count; i++) {
+        if (dsql_command_under(command, dsql_commands[i]).len == 0)
+            continue;
+        fputs(any ? "" : ".SH COMMANDS\n", out);
+        add_list_item(out, dsql_commands[i]);
+        any = true;
+    }
+}
+
 static void command_page(FILE *out, const struct dsql_command *command)
 {
     char title[64];
@@ -92,7 +113,9 @@ static void command_page(FILE *out, const struct dsql_command *command)
     fputs("\n.SH SYNOPSIS\n.B dsql ", out);
     add_str(out, command->name);
     fputc('\n', out);
-    if (command->option_count > 0)
+    if (!command->run)
+        fputs(".I COMMAND\n", out);
+    if (command->option_count > 0 || !command->run)
         fputs(".RI [ OPTION... ]\n", out);
     if (command->operands[0]) {
         add_str(out, command->operands);
@@ -100,6 +123,7 @@ static void command_page(FILE *out, const struct dsql_command *command)
     }
     fputs(".SH DESCRIPTION\n", out);
     add_paragraphs(out, command->text);
+    add_commands_under(out, command);
     fputs(".SH OPTIONS\n", out);
     for (size_t i = 0; i < command->option_count; i++) {
         const struct dsql_option *option = &command->options[i];
@@ -129,13 +153,8 @@ static void overview_page(FILE *out)
           ".SH DESCRIPTION\nTools around libdsql, the engine for Amazon Aurora DSQL in C.\n"
           ".SH COMMANDS\n",
           out);
-    for (size_t i = 0; i < dsql_command_count; i++) {
-        fputs(".TP\n.B dsql\\-", out);
-        add_name(out, dsql_commands[i]->name);
-        fputs("(1)\n", out);
-        add_str(out, dsql_commands[i]->summary);
-        fputc('\n', out);
-    }
+    for (size_t i = 0; i < dsql_command_count; i++)
+        add_list_item(out, dsql_commands[i]);
     fputs(".SH REFERENCES\n", out);
     for (size_t i = 0; i < dsql_topic_count; i++) {
         fputs(".TP\n.B dsql help ", out);

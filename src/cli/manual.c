@@ -57,13 +57,33 @@ void dsql_manual_overview(FILE *out)
     fputs("Usage: dsql COMMAND [OPTION...]\n\n", out);
     fputs("The Aurora DSQL engine. Commands; 'dsql help COMMAND' says more:\n\n", out);
     for (size_t i = 0; i < dsql_command_count; i++)
-        list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
+        if (dsql_commands[i]->run) /* of a group stand those that do something */
+            list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
     fputc('\n', out);
     dsql_manual_list_references(out);
 }
 
+/* The commands that begin with this one's name, where there are any. */
+static void list_under(FILE *out, const struct dsql_command *command)
+{
+    bool any = false;
+    for (size_t i = 0; i < dsql_command_count; i++) {
+        if (dsql_command_under(command, dsql_commands[i]).len == 0)
+            continue;
+        if (!any)
+            fprintf(out, "\n%s 'dsql help %s COMMAND' says more:\n\n",
+                    command->run ? "Further commands;" : "Commands;", command->name);
+        list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
+        any = true;
+    }
+}
+
 static void add_synopsis(FILE *out, const struct dsql_command *command)
 {
+    if (!command->run) {
+        fprintf(out, "dsql %s COMMAND [OPTION...]", command->name);
+        return;
+    }
     fprintf(out, "dsql %s%s%s%s", command->name, command->option_count ? " [OPTION...]" : "",
             command->operands[0] ? " " : "", command->operands);
 }
@@ -74,6 +94,7 @@ void dsql_manual_command(FILE *out, const struct dsql_command *command)
     add_synopsis(out, command);
     fputs("\n\n", out);
     dsql_manual_fill(out, 0, command->text);
+    list_under(out, command);
     if (command->option_count > 0)
         fputs("\nOptions:\n", out);
     for (size_t i = 0; i < command->option_count; i++) {

@@ -104,7 +104,8 @@ struct dsql_verdict dsql_classify(enum dsql_phase phase, const char *sqlstate, c
     if (phase == DSQL_PHASE_CONNECT)
         verdict.rc = at_connect(sqlstate, message);
     if (verdict.rc == DSQL_DENIED)
-        verdict.token_expired = has(hint, "signature expired");
+        verdict.token_expired =
+            has(hint, "signature expired") || has(hint, "signature not yet current");
     if (verdict.rc != DSQL_OK)
         return verdict;
 

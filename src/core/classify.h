@@ -22,7 +22,7 @@ enum dsql_phase {
 
 struct dsql_verdict {
     enum dsql_rc rc;
-    bool token_expired; /* DENIED, and a new token may help: ask for one, once */
+    bool token_expired; /* DENIED for the token's date: a new one may help, ask for one, once */
     bool stale_plan;    /* SCHEMA_CHANGED, and the prepared statement must be prepared anew */
 };
 

@@ -22,7 +22,7 @@ const char *dsql_connect_advice(enum dsql_connect_class cls)
         return "the cluster has as many connections as it allows: lower DSQL_POOL_MAX_OPEN of the "
                "processes that share it, or have the quota raised";
     case DSQL_CONNECT_TOKEN_EXPIRED:
-        return "tokens are refused as expired although they are new: set this machine's clock";
+        return "tokens are refused for their date although they are new: set this machine's clock";
     case DSQL_CONNECT_DENIED:
         return "check the credentials, the role's IAM permission (dsql:DbConnectAdmin for admin, "
                "dsql:DbConnect for others), region and user; 'dsql doctor' tells more";

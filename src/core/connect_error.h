@@ -11,7 +11,7 @@
 #define DSQL_CONNECT_TABLE(X)                                                                      \
     X(THROTTLED,     "throttled")     /* 53400: everybody slows down */                            \
     X(FULL,          "full")          /* 53300: the cap is re-read */                              \
-    X(TOKEN_EXPIRED, "token_expired") /* one new token may help */                                 \
+    X(TOKEN_EXPIRED, "token_expired") /* for its date: one new token may help */                   \
     X(DENIED,        "denied")        /* nothing but a person helps */                             \
     X(TLS,           "tls")           /* the server's certificate is not trusted; likewise */      \
     X(RESOURCES,     "resources")     /* this process lacks descriptors or memory */               \

@@ -1,6 +1,7 @@
 #include "local/fault.h"
 
 #include "base/duration.h"
+#include "base/nearest.h"
 #include "base/shown.h"
 #include "base/time.h"
 
@@ -104,18 +105,12 @@ static enum dsql_fault find(struct dsql_span name)
 
 static enum dsql_rc unknown(struct dsql_span name, struct dsql_err *err)
 {
-    const char *near = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < DSQL_FAULT_COUNT; i++) {
-        size_t distance = dsql_span_distance(name, dsql_span_of(dsql_fault_infos[i].name));
-        if (dsql_span_is_near(name, distance) && distance < least) {
-            least = distance;
-            near = dsql_fault_infos[i].name;
-        }
-    }
-    if (near)
+    struct dsql_nearest nearest = {.typed = name};
+    for (size_t i = 0; i < DSQL_FAULT_COUNT; i++)
+        dsql_nearest_see(&nearest, dsql_fault_infos[i].name);
+    if (nearest.name)
         (void)dsql_err_set(err, DSQL_INVALID, "there is no fault %s; did you mean %s?",
-                           dsql_shown(name).text, near);
+                           dsql_shown(name).text, nearest.name);
     else
         (void)dsql_err_set(err, DSQL_INVALID, "there is no fault %s", dsql_shown(name).text);
     dsql_err_hint(err, "'dsql help local fault' lists them");

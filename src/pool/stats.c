@@ -18,6 +18,12 @@ const char *dsql_discard_name(enum dsql_discard reason)
 DSQL_DISCARD_TABLE(SAME)
 #undef SAME
 
+/* So are its label and the classes of core. */
+#define SAME(name, text)                                                                           \
+    static_assert((int)DSQL_CONNECT_##name == (int)DSQL_CONNECT_CLASS_##name, text);
+DSQL_CONNECT_TABLE(SAME)
+#undef SAME
+
 const char *dsql_conn_state_name(enum dsql_conn_state state)
 {
     static const char *const names[] = {"empty", "opening", "ready", "in use", "closing"};
@@ -44,6 +50,9 @@ void dsql_stats_note_failure(struct dsql_pool *pool, const struct dsql_connect_r
     memmove(&pool->errors[1], &pool->errors[0], at * sizeof(error));
     pool->errors[0] = error;
     pool->failures++;
+    if (pool->metrics)
+        dsql_counter_add(pool->metrics, DSQL_SERIES(connect_failures, .value = (int)report->cls),
+                         1);
 }
 
 /* Seconds that passed without an open are zero. */
@@ -94,6 +103,11 @@ void dsql_stats_sample(struct dsql_pool *pool)
     dsql_gauge_set(m, DSQL_SERIES(pool_open), open);
     dsql_gauge_set(m, DSQL_SERIES(pool_in_use), open - ready);
     dsql_gauge_set(m, DSQL_SERIES(pool_idle), ready);
+    dsql_gauge_set(m, DSQL_SERIES(budget_slots), budget.slots);
+    dsql_gauge_set(m, DSQL_SERIES(budget_permits), budget.permits);
+    dsql_gauge_set(m, DSQL_SERIES(budget_rate), (int64_t)(budget.rate + 0.5));
+    dsql_gauge_set(m, DSQL_SERIES(budget_rate_limit), (int64_t)(budget.rate_limit + 0.5));
+    dsql_gauge_set(m, DSQL_SERIES(budget_problem), budget.problem[0] != '\0');
     if (budget.fleet_limit >= 0) {
         dsql_gauge_set(m, DSQL_SERIES(lease_active), budget.fleet_used);
         dsql_gauge_set(m, DSQL_SERIES(lease_limit), budget.fleet_limit);

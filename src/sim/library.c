@@ -1,5 +1,6 @@
 #include "sim/library.h"
 
+#include "base/nearest.h"
 #include "sim/library_files.h"
 #include "sim/scenario.h"
 
@@ -10,6 +11,17 @@ const char *dsql_sim_library_find(const char *name)
             return (const char *)file->text;
     }
     return NULL;
+}
+
+void dsql_sim_library_hint(const char *typed, struct dsql_err *err)
+{
+    struct dsql_nearest nearest = {.typed = dsql_span_of(typed)};
+    for (const struct dsql_sim_library_file *file = dsql_sim_library_files; file->name; file++)
+        dsql_nearest_see(&nearest, file->name);
+    if (nearest.name)
+        dsql_err_hint(err, "did you mean '%s'?", nearest.name);
+    else
+        dsql_err_hint(err, "'dsql sim list' names those that come with this program");
 }
 
 void dsql_sim_library_list(FILE *out)

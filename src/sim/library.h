@@ -4,8 +4,13 @@
 
 #include <stdio.h>
 
+#include "dsql/err.h"
+
 /* The text of one, or NULL. */
 const char *dsql_sim_library_find(const char *name);
+
+/* For a name that is none of them, the hint which one may be meant or where they are listed. */
+void dsql_sim_library_hint(const char *typed, struct dsql_err *err);
 
 /* Their names, each with a blank behind it; their names and what they show. */
 void dsql_sim_library_list(FILE *out);

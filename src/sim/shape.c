@@ -4,6 +4,7 @@
 #include <yaml.h>
 
 #include "base/duration.h"
+#include "base/nearest.h"
 #include "base/shown.h"
 
 struct reader {
@@ -160,28 +161,23 @@ static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *
 static const struct dsql_shape_field *
 field_named(const struct reader *reader, const struct dsql_shape *shape, const yaml_node_t *key)
 {
-    const char *nearest = NULL;
-    size_t nearest_distance = SIZE_MAX;
     if (key->type != YAML_SCALAR_NODE) {
         (void)dsql_err_set(reader->err, DSQL_INVALID, "%s:%zu: a field's name must be a word",
                            reader->file, line_of(key));
         return NULL;
     }
     struct dsql_span name = text_of(key);
+    struct dsql_nearest nearest = {.typed = name};
     for (size_t i = 0; i < shape->field_count; i++) {
         const struct dsql_shape_field *field = &shape->fields[i];
         if (dsql_span_eq(name, dsql_span_of(field->name)))
             return field;
-        size_t distance = dsql_span_distance(name, dsql_span_of(field->name));
-        if (distance < nearest_distance) {
-            nearest_distance = distance;
-            nearest = field->name;
-        }
+        dsql_nearest_see(&nearest, field->name);
     }
     (void)dsql_err_set(reader->err, DSQL_INVALID, "%s:%zu: %s has no field '%s'", reader->file,
                        line_of(key), shape->name, dsql_shown(name).text);
-    if (nearest && dsql_span_is_near(name, nearest_distance))
-        dsql_err_hint(reader->err, "did you mean '%s'?", nearest);
+    if (nearest.name)
+        dsql_err_hint(reader->err, "did you mean '%s'?", nearest.name);
     else
         dsql_err_hint(reader->err, "'dsql sim list --fields' lists them all");
     return NULL;

@@ -21,6 +21,9 @@ void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *met
         return;
     observer->operation = dsql_metrics_operation(metrics, operation ? operation : "");
     dsql_gauge_add(metrics, SERIES(observer, active_transactions, .value = 0), 1);
+    /* Looked at first: a line that everybody writes would be a slow one. */
+    if (dsql_gauge_value(metrics, DSQL_SERIES(tx_conflicts_alert)) != conflict_alert)
+        dsql_gauge_set(metrics, DSQL_SERIES(tx_conflicts_alert), conflict_alert);
 }
 
 static enum dsql_label_value error_type(enum dsql_rc rc)

@@ -36,10 +36,39 @@ contains "$err" 'dsql help config | metrics | events'
 expect 2 "$dsql" help --markdown
 
 # Words that remain are no help.
-for words in 'config foo' 'metrics foo' 'version foo' 'config version'; do
+for words in 'config foo' 'version foo' 'config version'; do
     # shellcheck disable=SC2086 # two words
     expect 2 "$dsql" help $words
-    [ "$err" = "dsql: 'dsql help ${words% *}' does not expect '${words#* }'" ] || fail "$err"
+    [ "$err" = "dsql: 'dsql ${words% *}' does not expect '${words#* }'; see 'dsql help ${words% *}'" ] || fail "$err"
+done
+expect 2 "$dsql" help metrics foo
+[ "$err" = "dsql: 'dsql help metrics' does not expect 'foo'" ] || fail "$err"
+
+# Groups show their commands, whichever way they are asked; every one with an example.
+declare -A groups=([local]='exec fault env status' [schema]='apply verify version drop'
+    [sim]='run list plan fuzz' [budget]='setup status release repair')
+for group in "${!groups[@]}"; do
+    expect 0 "$dsql" "$group" --help
+    shown=$out
+    contains "$shown" "
+    dsql $group "
+    for command in ${groups[$group]}; do
+        [[ $shown =~ "  $group $command "+[a-z] ]] || fail "no '$group $command' in: $shown"
+        expect 0 "$dsql" help "$group" "$command"
+    done
+    expect 0 "$dsql" help "$group"
+    [ "$out" = "$shown" ] || fail "help $group is not $group --help: $out"
+    [ "$group" = local ] || { # which runs by itself
+        expect 2 "$dsql" "$group"
+        [ "$err" = "$shown" ] || fail "$group alone: $err"
+    }
+    expect 2 "$dsql" "$group" "${command}x"
+    wanted="dsql: 'dsql $group' does not expect '${command}x'; did you mean 'dsql $group $command'?"
+    [ "$err" = "$wanted" ] || fail "$err"
+    expect 2 "$dsql" help "$group" "${command}x"
+    [ "$err" = "$wanted" ] || fail "$err"
+    expect 2 "$dsql" "$group" --nonsense
+    contains "$err" "'dsql $group' has no option --nonsense"
 done
 expect 2 "$dsql" help config foo --markdown
 expect 2 "$dsql" help config foo bar

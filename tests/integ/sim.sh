@@ -64,6 +64,11 @@ refused 'bad.yaml:3: service: there is no service' <<<$'services: [{name: a}]\ne
 expect 1 "$dsql" sim run no-such
 contains "$err" "no scenario 'no-such'"
 contains "$err" "'dsql sim list' names those that come with this program"
+expect 1 "$dsql" sim run mass-drp
+contains "$err" "did you mean 'mass-drop'?"
+expect 1 "$dsql" sim list --show mass-drp
+contains "$err" "no scenario 'mass-drp' comes with this program"
+contains "$err" "did you mean 'mass-drop'?"
 expect 2 "$dsql" sim run local --seed x
 contains "$err" '--seed=x is no number from 0 on'
 expect 1 "$dsql" sim run local --html "$scratch/nowhere/x.html"

@@ -164,7 +164,20 @@ TEST(the_table_is_sound)
 {
     for (size_t i = 0; i < dsql_command_count; i++) {
         const struct dsql_command *c = dsql_commands[i];
-        assert_non_null(c->run);
+        struct dsql_span first, second;
+        if (dsql_span_cut(dsql_span_of(c->name), ' ', &first, &second)) {
+            size_t group = 0; /* its first word stands in the table too */
+            while (group < dsql_command_count &&
+                   dsql_command_under(dsql_commands[group], c).len == 0)
+                group++;
+            assert_true(group < dsql_command_count);
+        }
+        if (!c->run) { /* a group has commands and nothing else */
+            size_t under = 0;
+            for (size_t k = 0; k < dsql_command_count; k++)
+                under += dsql_command_under(c, dsql_commands[k]).len > 0;
+            assert_true(under > 0 && c->option_count == 0 && c->operands_max == 0);
+        }
         assert_non_null(c->operands);
         assert_true(strlen(c->summary) > 5 && strlen(c->text) > 5);
         assert_true(c->option_count <= DSQL_OPTIONS_MAX);

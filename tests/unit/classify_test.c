@@ -157,10 +157,12 @@ TEST(unknown_is_only_a_commit)
     }
 }
 
-TEST(only_an_expired_signature_asks_for_a_token)
+TEST(only_a_date_that_is_refused_asks_for_a_token)
 {
     const char *denied = "unable to accept connection, access denied";
     assert_true(dsql_classify(CONNECT, "08006", denied, "Signature expired: x").token_expired);
+    assert_true(
+        dsql_classify(CONNECT, "08006", denied, "Signature not yet current: x").token_expired);
     assert_false(
         dsql_classify(CONNECT, "08006", denied, "User: x is not authorized").token_expired);
     assert_false(dsql_classify(CONNECT, "53400", "rate", "Signature expired: x").token_expired);
@@ -180,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_has_its_outcome),
         cmocka_unit_test(unknown_is_only_a_commit),
-        cmocka_unit_test(only_an_expired_signature_asks_for_a_token),
+        cmocka_unit_test(only_a_date_that_is_refused_asks_for_a_token),
         cmocka_unit_test(a_stale_plan_is_told_from_a_stale_catalogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

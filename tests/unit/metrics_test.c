@@ -73,6 +73,13 @@ TEST(every_name_that_dashboards_use_is_there)
         "dsql_unsupported_feature_total",
         "dsql_distributed_conn_lease_active",
         "dsql_distributed_conn_lease_limit",
+        "dsql_connect_failures_total",
+        "dsql_budget_slots",
+        "dsql_budget_permits",
+        "dsql_budget_connects_per_second",
+        "dsql_budget_connects_per_second_limit",
+        "dsql_budget_problem",
+        "dsql_tx_conflicts_alert_per_minute",
     };
     char *out = text();
     for (size_t i = 0; i < DSQL_COUNT_OF(names); i++) {

@@ -296,6 +296,7 @@ TEST(denied)
     fake_pq_options(&options, 50);
     options.rate = 10;
     options.initial_fill_timeout_ns = 600 * DSQL_S;
+    assert_int_equal(dsql_metrics_new("denied", &options.metrics), DSQL_OK);
     fake_pq_refuse(REFUSED_AT "FATAL:  08006: unable to accept connection, access denied\n"
                               "DETAIL:  Session Id: x\nHINT:  Wrong user to action mapping.\n");
     struct dsql_pool *pool = open_pool(&options);
@@ -312,6 +313,12 @@ TEST(denied)
     assert_in_range(stats.retry_in_ns, 1, 30 * DSQL_S);
     dsql_pool_close(pool);
     assert_int_equal(fake_pq_live(), 0);
+    for (int cls = 0; cls < DSQL_CONNECT_CLASSES; cls++) {
+        uint64_t count =
+            dsql_counter_value(options.metrics, DSQL_SERIES(connect_failures, .value = cls));
+        assert_int_equal(count > 0, cls == DSQL_CONNECT_DENIED);
+    }
+    dsql_metrics_destroy(options.metrics);
 }
 
 /* Refused with 53400: the pool slows down, and recovers by itself. */
@@ -320,15 +327,21 @@ TEST(throttled)
     struct dsql_pool_options options;
     fake_pq_options(&options, 50);
     options.low_watermark = 0;
+    assert_int_equal(dsql_metrics_new("throttled", &options.metrics), DSQL_OK);
     fake_pq_refuse(REFUSED_AT "FATAL:  53400: Unable to accept connection, rate exceeded.\n");
     struct dsql_pool *pool = open_pool(&options);
     WAIT_UNTIL(stats_of(pool).open_failures > 0 && stats_of(pool).opening == 0);
     struct dsql_pool_stats stats = stats_of(pool);
     assert_true(stats.rate < stats.rate_limit);
+    const struct dsql_series now = DSQL_SERIES(budget_rate), best = DSQL_SERIES(budget_rate_limit);
+    WAIT_UNTIL(dsql_gauge_value(options.metrics, now) < dsql_gauge_value(options.metrics, best));
     fake_pq_refuse(NULL);
     WAIT_UNTIL(stats_of(pool).ready == 50);
     assert_int_equal(stats_of(pool).errors[0].rc, DSQL_THROTTLED);
+    WAIT_UNTIL(dsql_gauge_value(options.metrics, now) == dsql_gauge_value(options.metrics, best));
     dsql_pool_close(pool);
+    assert_int_equal(dsql_gauge_value(options.metrics, best), options.rate);
+    dsql_metrics_destroy(options.metrics);
 }
 
 /* A connect that never ends is given up; the slot is free again. */

@@ -7,8 +7,7 @@
 count=${COUNT:-200} at=${AT:-10}
 stock_schema=$(cd "$root/integrations/temporal" && "${GO:-go}" list -m -f '{{.Dir}}' go.temporal.io/server)/schema/postgresql/v12/temporal/schema.sql
 
-start_local --port 0
-"$dsql" schema apply >/dev/null
+start_cluster --port 0
 socket=$(sed -n 5p "$scratch/data/pg/postmaster.pid")
 super() { env -u PGSSLMODE -u PGSSLROOTCERT -u PGPASSWORD -u PGHOSTADDR psql -Xq -h "$socket" -p "$(sed -n 4p "$scratch/data/pg/postmaster.pid")" -U dsql_super "$@"; }
 super -d postgres -c 'create database stock'
