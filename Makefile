@@ -10,7 +10,8 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
-    bootstrap-test bootstrap-package tarball deb deb-test docs temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    bootstrap-test bootstrap-package tarball deb deb-test docs \
+    temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -85,6 +86,8 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/run.sh
+	@integrations/temporal/test/deploy.sh
+	@integrations/temporal/test/compose.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 

@@ -69,6 +69,14 @@ if [ "$(id -u)" = 0 ]; then
     contains "$out" 'installing mandoc'
     [ "$(asked | paste -sd, | tr ' ' _)" = 'update_-q,install_-q_-y_--no-install-recommends_mandoc' ] ||
         fail "a package: $(asked)"
+
+    # What makes packages is nobody's need who makes none.
+    echo lintian >"$scratch/notes/missing"
+    expect 0 bootstrap
+    [ -z "$out$err" ] || fail "lintian, unasked: $out $err"
+    expect 0 bootstrap package
+    contains "$out" 'installing lintian'
+    echo mandoc >"$scratch/notes/missing"
     as_nobody=(setpriv --reuid nobody --regid nogroup --clear-groups)
 else
     echo mandoc >"$scratch/notes/missing"
