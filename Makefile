@@ -62,10 +62,12 @@ fuzz: bootstrap-test ## fuzz each parser for FUZZ_SECONDS (60)
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-docs: all ## print the reference pages in docs/ anew from the tables
+docs: all ## print the reference pages in docs/, the dashboard and the alerts anew from the tables
 	@$(BUILD)/dsql help config --markdown > docs/configuration.md
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md
+	@$(BUILD)/dsql monitoring dashboard > deploy/grafana/dsql.json
+	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
 # Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
 GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)

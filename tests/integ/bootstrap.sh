@@ -27,7 +27,8 @@ case "$*" in
 esac
 SH
 stub dpkg-deb <<'SH'
-mkdir -p "$3/usr/bin" && : >"$3/usr/bin/promtool" && chmod +x "$3/usr/bin/promtool"
+mkdir -p "$3/usr/bin"
+for program in prometheus promtool; do : >"$3/usr/bin/$program" && chmod +x "$3/usr/bin/$program"; done
 SH
 stub npm <<'SH'
 echo "npm $1" >>"$NOTES/npm" && mkdir -p "$3/node_modules"
@@ -39,12 +40,14 @@ mkdir "$scratch/notes"
 bootstrap() { env NOTES="$scratch/notes" PATH="$scratch/stubs:$PATH" "$scratch/tree/scripts/bootstrap" "$@"; }
 asked() { cat "$scratch/notes/asked" 2>/dev/null || true; }
 
-# Without `test`, promtool is no reason for a network; with it, current lists need no update.
+# Without `test`, Prometheus is no reason for a network; with it, current lists need no update.
 expect 0 bootstrap
 [ -z "$out$err$(asked)" ] || fail "plain: $out $err $(asked)"
 expect 0 bootstrap test
-[ -x "$scratch/tree/.tools/promtool" ] || fail "no promtool"
-[ "$(asked)" = 'download -q prometheus' ] || fail "promtool: $(asked)"
+for program in prometheus promtool; do
+    [ -x "$scratch/tree/.tools/$program" ] || fail "no $program"
+done
+[ "$(asked)" = 'download -q prometheus' ] || fail "prometheus: $(asked)"
 [ "$(cat "$scratch/notes/npm")" = 'npm install' ] || fail "npm: $(cat "$scratch/notes/npm")"
 expect 0 bootstrap test
 [ -z "$out$err" ] || fail "again: $out $err"
