@@ -113,7 +113,7 @@ static enum dsql_rc check_region(struct dsql_span host, struct dsql_span in_name
     if (in_name.len == 0 && given.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "the region of the cluster '%.*s' is not known",
                            DSQL_SPAN_ARG(host));
-        dsql_err_hint(err, "Set REGION or AWS_REGION, or give the whole name: "
+        dsql_err_hint(err, "Name the region with --region R or AWS_REGION, or give the whole name: "
                            "<cluster-id>.dsql.<region>.on.aws.");
         return DSQL_INVALID;
     }

@@ -1,6 +1,7 @@
 /* `dsql config`: what is in effect, where it came from, and what was wrong. */
 #include <unistd.h>
 
+#include "cli/cluster.h"
 #include "cli/commands.h"
 #include "cli/reference.h"
 #include "config/config.h"
@@ -107,11 +108,35 @@ static void print_json(const struct dsql_config *config, const struct dsql_confi
     printf("\n  ],\n  \"findings_dropped\": %zu\n}\n", report->findings_dropped);
 }
 
+/* What the settings can't tell by themselves: whether the endpoint's name and the region agree. */
+static void check_cluster(const struct dsql_config *config, struct dsql_config_report *report)
+{
+    struct dsql_cluster cluster;
+    struct dsql_err err = {.hint = ""};
+    if (config->endpoint[0] == '\0' ||
+        !dsql_cluster_find(dsql_span_of(config->endpoint), dsql_span_of(config->region), &cluster,
+                           &err))
+        return;
+    report->found[DSQL_FINDING_ERROR]++;
+    if (report->finding_count == DSQL_FINDINGS_MAX) {
+        report->findings_dropped++;
+        return;
+    }
+    struct dsql_finding *finding = &report->findings[report->finding_count++];
+    finding->kind = DSQL_FINDING_ERROR;
+    (void)snprintf(finding->variable, sizeof(finding->variable), "%s",
+                   dsql_settings[DSQL_SETTING_endpoint].variable);
+    struct dsql_strbuf message;
+    dsql_strbuf_init(&message, finding->message, sizeof(finding->message));
+    dsql_strbuf_addf(&message, "%s. %s", err.message, err.hint);
+}
+
 static int run(const struct dsql_args *args)
 {
     struct dsql_config config;
     struct dsql_config_report report;
     dsql_config_load(&config, &report, (const char *const *)environ);
+    check_cluster(&config, &report);
     bool changed_only = dsql_args_has(args, "changed");
     if (dsql_args_has(args, "json"))
         print_json(&config, &report, changed_only);

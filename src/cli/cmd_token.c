@@ -2,11 +2,11 @@
 #include <unistd.h>
 
 #include "aws/amz_time.h"
-#include "aws/endpoint.h"
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/shown.h"
+#include "cli/cluster.h"
 #include "cli/commands.h"
 #include "cli/fetch_keys.h"
 #include "config/config.h"
@@ -31,32 +31,28 @@ static bool parse_expires(struct dsql_span text, int64_t *seconds)
     return true;
 }
 
-/* Whether somebody said that the role is admin; the default alone does not. */
-static bool is_for_admin(const struct dsql_args *args, const struct dsql_config *config,
-                         const struct dsql_config_report *report)
+/* As the pool decides it: by the role, which is DSQL_USER unless an option says otherwise. */
+static enum dsql_rc find_action(const struct dsql_args *args, const struct dsql_config *config,
+                                enum dsql_token_action *action, struct dsql_err *err)
 {
-    return dsql_args_has(args, "admin") ||
-           (report->source[DSQL_SETTING_user].variable &&
-            dsql_token_action_of(dsql_span_of(config->user)) == DSQL_TOKEN_CONNECT_ADMIN);
-}
-
-/* What is signed is a host name; a URL would be taken for one with a strange port. */
-static enum dsql_rc refuse_url(struct dsql_span url, struct dsql_err *err)
-{
-    struct dsql_span scheme, host, rest;
-    (void)dsql_span_cut(url, '/', &scheme, &host);
-    (void)dsql_span_cut(dsql_span_from(host, 1), '/', &host, &rest);
-    (void)dsql_err_set(err, DSQL_INVALID, "the endpoint is a host name, not a URL: '%s'",
-                       dsql_shown(url).text);
-    dsql_err_hint(err, "write --endpoint %s", dsql_shown(host).text);
-    return DSQL_INVALID;
+    const char *user = dsql_args_get(args, "user");
+    enum dsql_token_action found = dsql_token_action_of(given_or(args, "user", config->user));
+    if (!dsql_args_has(args, "admin")) {
+        *action = found;
+        return DSQL_OK;
+    }
+    if (user && found != DSQL_TOKEN_CONNECT_ADMIN)
+        return dsql_err_set(err, DSQL_INVALID, "--admin and --user=%s contradict each other",
+                            dsql_shown_str(user).text);
+    *action = DSQL_TOKEN_CONNECT_ADMIN;
+    return DSQL_OK;
 }
 
 static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_config *config,
-                               struct dsql_endpoint *endpoint, struct dsql_token_order *order,
+                               struct dsql_cluster *cluster, struct dsql_token_order *order,
                                struct dsql_err *err)
 {
-    struct dsql_span host = given_or(args, "endpoint", config->endpoint), port;
+    struct dsql_span host = given_or(args, "endpoint", config->endpoint);
     if (host.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint");
         dsql_err_hint(err,
@@ -64,12 +60,8 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
                       "with the one that is set");
         return DSQL_INVALID;
     }
-    if (dsql_span_starts(host, DSQL_SPAN("https://")) ||
-        dsql_span_starts(host, DSQL_SPAN("http://")))
-        return refuse_url(host, err);
-    dsql_span_cut(host, ':', &host, &port); /* a token is for a host, whatever the port */
     enum dsql_rc rc =
-        dsql_endpoint_parse(host, given_or(args, "region", config->region), endpoint, err);
+        dsql_cluster_find(host, given_or(args, "region", config->region), cluster, err);
     if (rc)
         return rc;
     const char *expires = dsql_args_get(args, "expires"), *at = dsql_args_get(args, "at");
@@ -82,21 +74,22 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     if (at && !dsql_amz_time_parse(dsql_span_of(at), &order->at))
         return dsql_err_set(err, DSQL_INVALID, "--at=%s is no time; write it as 20240827T000000Z",
                             dsql_shown_str(at).text);
-    order->host = dsql_span_of(endpoint->host);
-    order->region = dsql_span_of(endpoint->region);
+    order->host = dsql_span_of(cluster->endpoint.host);
+    order->region = dsql_span_of(cluster->endpoint.region);
     return DSQL_OK;
 }
 
 static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_config *config,
-                               enum dsql_token_action action, struct dsql_secret *token,
-                               struct dsql_err *err)
+                               struct dsql_secret *token, struct dsql_err *err)
 {
-    struct dsql_endpoint endpoint;
-    struct dsql_token_order order = {.action = action};
+    struct dsql_cluster cluster;
+    struct dsql_token_order order = {.host = DSQL_SPAN("")};
     struct dsql_keys keys = {0};
-    enum dsql_rc rc = make_order(args, config, &endpoint, &order, err);
+    enum dsql_rc rc = find_action(args, config, &order.action, err);
     if (!rc)
-        rc = dsql_fetch_keys(dsql_args_get(args, "profile"), endpoint.region, &keys, err);
+        rc = make_order(args, config, &cluster, &order, err);
+    if (!rc)
+        rc = dsql_fetch_keys(dsql_args_get(args, "profile"), cluster.endpoint.region, &keys, err);
     if (!rc) {
         order.keys = dsql_keys_view(&keys);
         rc = dsql_token_mint(&order, token, err);
@@ -113,10 +106,8 @@ static int run(const struct dsql_args *args)
     struct dsql_err err;
     int status = DSQL_EXIT_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
-    dsql_config_log(&report, dsql_log_default());
-    enum dsql_token_action action =
-        is_for_admin(args, &config, &report) ? DSQL_TOKEN_CONNECT_ADMIN : DSQL_TOKEN_CONNECT;
-    if (make_token(args, &config, action, &token, &err))
+    dsql_complain_of_settings(&report);
+    if (make_token(args, &config, &token, &err))
         status = dsql_complain(&err);
     else
         printf("%s\n", dsql_secret_reveal(&token).ptr);
@@ -127,9 +118,10 @@ static int run(const struct dsql_args *args)
 static const struct dsql_option options[] = {
     {"endpoint", 0, "HOST", "the cluster's host name or 26-character id (DSQL_ENDPOINT)"},
     {"region", 0, "REGION", "AWS region; needed when the host name does not tell it (DSQL_REGION)"},
-    {"admin", 0, NULL,
-     "for the role admin (DbConnectAdmin), whatever DSQL_USER says; DSQL_USER=admin does the "
-     "same. With neither it is for any other role (DbConnect)"},
+    {"user", 0, "ROLE",
+     "the role it is for (DSQL_USER, which is admin): admin gets DbConnectAdmin, every other one "
+     "DbConnect"},
+    {"admin", 0, NULL, "for the role admin, whatever DSQL_USER says"},
     {"profile", 0, "NAME", "use this profile of ~/.aws/config, before any keys in the environment"},
     {"expires", 0, "SECONDS",
      "how long it is valid: seconds, or a duration such as 15m (DSQL_TOKEN_DURATION)"},
@@ -146,7 +138,7 @@ const struct dsql_command dsql_cmd_token = {
         "AWS_PROFILE names, in a web identity, a container's or an instance's role. Signing itself "
         "needs no network. Use it as a password:\n"
         "\n"
-        "    export PGPASSWORD=$(dsql token --admin --endpoint HOST)\n"
+        "    export PGPASSWORD=$(dsql token --endpoint HOST)\n"
         "    psql -h HOST -U admin postgres\n"
         "\n"
         "A token is needed only to open a connection; an open one outlives it.",

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "aws/endpoint.h"
 #include "aws/token.h"
 #include "base/clock.h"
+#include "base/shown.h"
+#include "cli/cluster.h"
+#include "cli/command.h"
 #include "cli/fetch_keys.h"
 #include "cli/schema_connect.h"
 #include "config/config.h"
@@ -96,15 +98,13 @@ enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, 
 {
     struct dsql_config config;
     struct dsql_config_report report;
-    struct dsql_endpoint endpoint;
+    struct dsql_cluster cluster;
     struct dsql_secret token = {0};
     struct parameters p = {.count = 0};
-    char port_text[8];
-    struct dsql_span host, port;
+    struct dsql_span host;
     enum dsql_rc rc = DSQL_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
-    dsql_config_log(&report, dsql_log_default());
-    dsql_log_set_level(DSQL_LOG_WARN); /* what is going on, the command says itself */
+    dsql_complain_of_settings(&report);
     host = dsql_span_of(endpoint_text ? endpoint_text : config.endpoint);
     if (!user)
         user = config.user;
@@ -112,19 +112,16 @@ enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, 
         !env_or_empty("PGSERVICE")[0])
         return refuse_nowhere(err);
     if (host.len > 0) {
-        dsql_span_cut(host, ':', &host, &port);
-        rc = dsql_endpoint_parse(host, dsql_span_of(region ? region : config.region), &endpoint,
-                                 err);
+        rc = dsql_cluster_find(host, dsql_span_of(region ? region : config.region), &cluster, err);
         if (!rc)
-            rc = make_token(&endpoint, user, &token, err);
+            rc = make_token(&cluster.endpoint, user, &token, err);
         if (rc)
             return rc;
         /* psql's variables may speak of another host. */
-        if (strcmp(env_or_empty("PGHOST"), endpoint.host) != 0)
+        if (strcmp(env_or_empty("PGHOST"), cluster.endpoint.host) != 0)
             (void)unsetenv("PGHOSTADDR");
-        (void)snprintf(port_text, sizeof(port_text), "%.*s", DSQL_SPAN_ARG(port));
-        add(&p, "host", endpoint.host);
-        add(&p, "port", port.len > 0 ? port_text : "5432");
+        add(&p, "host", cluster.endpoint.host);
+        add(&p, "port", cluster.port);
         add(&p, "user", user);
         add(&p, "dbname", "postgres");
         add(&p, "sslmode", "verify-full");

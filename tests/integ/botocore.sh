@@ -67,11 +67,11 @@ def theirs(case):
 def ours(case):
     command = [os.environ["DSQL"], "token", "--endpoint", case["host"]]
     command += ["--region", case["region"]] if case["name_region"] else []
-    command += ["--admin"] if case["admin"] else []
+    command += rng.choice([["--admin"], ["--user", "admin"], []]) if case["admin"] else ["--user", "app"]
     command += ["--expires", str(case["expires"])] if case["expires"] is not None else []
     command += ["--at", case["at"].strftime("%Y%m%dT%H%M%SZ")]
     env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    for name in ("REGION", "CLUSTER_ENDPOINT"):
+    for name in ("REGION", "CLUSTER_ENDPOINT", "DSQL_USER"):
         env.pop(name, None)
     env["AWS_ACCESS_KEY_ID"] = case["key"]
     env["AWS_SECRET_ACCESS_KEY"] = case["secret"]
@@ -98,3 +98,26 @@ for number in range(cases):
         sys.exit(f"case {number}: {case}\nours:   {got}\ntheirs: {wanted}")
 print(f"{cases} tokens are equal to botocore's")
 PYTHON
+
+# Whom it is for is decided as the pool does.
+action() { # action WANTED [NAME=VALUE...] [OPTION...]
+    local wanted=$1 settings=()
+    shift
+    while [[ ${1:-} = [A-Z]* ]]; do settings+=("$1") && shift; done
+    expect 0 env -u DSQL_USER AWS_ACCESS_KEY_ID=AKIATEST AWS_SECRET_ACCESS_KEY=secret "${settings[@]}" \
+        "$dsql" token --endpoint h.dsql.us-east-1.on.aws "$@"
+    contains "$out" "?Action=$wanted&"
+    [ -z "$err" ] || fail "it speaks: $err"
+}
+action DbConnectAdmin
+action DbConnectAdmin --admin
+action DbConnectAdmin DSQL_USER=app --admin
+action DbConnectAdmin DSQL_USER=app --user admin
+action DbConnect DSQL_USER=app
+action DbConnect DSQL_USER=admin --user app
+expect 2 env -u AWS_REGION -u REGION "$dsql" token --endpoint foo
+contains "$err" '--region R or AWS_REGION'
+expect 2 "$dsql" token --endpoint h.dsql.us-east-1.on.aws:x
+contains "$err" "the endpoint's port 'x' is no number from 1 to 65535"
+expect 2 "$dsql" token --endpoint h.dsql.us-east-1.on.aws --admin --user app
+[ "$err" = 'dsql: --admin and --user=app contradict each other' ] || fail "$err"

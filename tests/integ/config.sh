@@ -6,7 +6,7 @@ clean() { env -i PATH="$PATH" "$@"; }
 
 expect 0 clean "$dsql" config
 contains "$out" 'DSQL_POOL_MAX_OPEN                          100              default'
-expect 0 clean DSQL_RESEVOIR_ENABLED=true DSQL_POOL_MAX_OPEN=-5 CLUSTER_ENDPOINT=x.y "$dsql" config
+expect 0 clean DSQL_RESEVOIR_ENABLED=true DSQL_POOL_MAX_OPEN=-5 CLUSTER_ENDPOINT=x.y REGION=us-east-1 "$dsql" config
 contains "$out" 'x.y              environment CLUSTER_ENDPOINT'
 contains "$out" 'adjusted  DSQL_POOL_MAX_OPEN=-5'
 contains "$out" 'did you mean DSQL_RESERVOIR_ENABLED?'
@@ -15,6 +15,14 @@ contains "$out" 'error     DSQL_DISTRIBUTED_CONN_LEASE_TABLE is not set'
 # An endpoint that can't be used is no reason to go on without one.
 expect 1 clean DSQL_ENDPOINT='a b' "$dsql" config
 contains "$out" "error     DSQL_ENDPOINT=a b can't be used (it takes host or host:port)"
+# Neither is one without a region, or with another than its name tells.
+expect 1 clean DSQL_ENDPOINT=x.y "$dsql" config
+contains "$out" "error     the region of the cluster 'x.y' is not known. Name the region with --region R or AWS_REGION"
+expect 1 clean DSQL_ENDPOINT=x.dsql.us-east-1.on.aws AWS_REGION=eu-west-1 "$dsql" config
+contains "$out" 'error     the cluster x.dsql.us-east-1.on.aws is not in the region eu-west-1. Leave the region out, or'
+expect 1 clean DSQL_ENDPOINT=x.dsql.us-east-1.on.aws AWS_REGION=eu-west-1 "$dsql" config --json
+jq -e '.findings == [{kind: "error", variable: "DSQL_ENDPOINT", message: .findings[0].message}]' <<<"$out" >"$scratch/jq" || fail "$out"
+expect 0 clean DSQL_ENDPOINT=x.dsql.us-east-1.on.aws:5433 AWS_REGION=us-east-1 "$dsql" config
 # What somebody put into the environment neither breaks lines nor steers the terminal.
 expect 0 clean $'DSQL_\e[31mX\nY=1' DSQL_USER=$'a\e[31mb' "$dsql" config
 contains "$out" 'unknown   DSQL_?[31mX?Y is no setting'
@@ -26,6 +34,8 @@ for i in $(seq 70); do many+=("DSQL_NOBODY_$i=1"); done
 expect 0 clean "${many[@]}" "$dsql" config
 [ "$(tail -n 1 "$scratch/out")" = '  and 6 more' ] || fail "$(tail -n 1 "$scratch/out")"
 expect 1 clean "${many[@]}" DSQL_DISTRIBUTED_CONN_LEASE_ENABLED=true "$dsql" config
+expect 1 clean "${many[@]}" DSQL_ENDPOINT=x.y "$dsql" config
+[ "$(tail -n 1 "$scratch/out")" = '  and 7 more' ] || fail "$(tail -n 1 "$scratch/out")"
 expect 0 clean "${many[@]}" "$dsql" config --json
 python3 -c 'import json, sys; c = json.load(sys.stdin); assert len(c["findings"]) == 64 and c["findings_dropped"] == 6' \
     <"$scratch/out"

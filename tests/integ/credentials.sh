@@ -263,7 +263,7 @@ def token_of(keys):
 
     before = botocore.auth.datetime
     botocore.auth.datetime = types.SimpleNamespace(datetime=Then)
-    request = botocore.awsrequest.AWSRequest("GET", "https://h.dsql.us-east-1.on.aws/?Action=DbConnect")
+    request = botocore.awsrequest.AWSRequest("GET", "https://h.dsql.us-east-1.on.aws/?Action=DbConnectAdmin")
     botocore.auth.SigV4QueryAuth(keys, "dsql", "us-east-1", 900).add_auth(request)
     botocore.auth.datetime = before
     return sorted(request.prepare().url.removeprefix("https://").partition("/?")[2].split("&"))

@@ -43,7 +43,8 @@ TEST(refused)
 {
     static const char name_it[] = "Name one such as us-east-1.";
     static const char set_region[] =
-        "Set REGION or AWS_REGION, or give the whole name: <cluster-id>.dsql.<region>.on.aws.";
+        "Name the region with --region R or AWS_REGION, or give the whole name: "
+        "<cluster-id>.dsql.<region>.on.aws.";
     static const char like[] = "Give a name like <cluster-id>.dsql.<region>.on.aws.";
     static const char alone[] = "Give the host name alone, without scheme, user and path.";
     static const struct {
