@@ -40,5 +40,6 @@ void dsql_doctor_limits(struct dsql_doctor *doctor);
 void dsql_doctor_endpoint(struct dsql_doctor *doctor);
 void dsql_doctor_network(struct dsql_doctor *doctor); /* dns and tls */
 void dsql_doctor_login(struct dsql_doctor *doctor);   /* credentials, token, connect, clock */
+void dsql_doctor_budget(struct dsql_doctor *doctor);  /* of a fleet */
 
 #endif
