@@ -32,6 +32,13 @@ for page in dsql $("$dsql" help | awk '/Commands;/ {on = 1} /^References/ {on = 
 done
 grep -q DSQL_RESERVOIR_GUARD_WINDOW "$scratch/man/dsql-config.1" || fail "the settings are not in dsql-config.1"
 
+# The headers are the manual: a public function without a comment is found.
+"$SOURCE_DIR/scripts/explained" || fail "public functions without a comment"
+cp -r "$SOURCE_DIR/include/dsql" "$scratch/headers"
+echo 'DSQL_API void dsql_unexplained(void);' >>"$scratch/headers/pool.h"
+expect 1 "$SOURCE_DIR/scripts/explained" "$scratch/headers"
+contains "$out" 'no comment above: DSQL_API void dsql_unexplained(void);'
+
 # Every link leads somewhere.
 python3 "$SOURCE_DIR/tests/integ/links.py" "$SOURCE_DIR" || fail "links that lead nowhere"
 
