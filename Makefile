@@ -10,7 +10,8 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
-    bootstrap-test bootstrap-package tarball deb deb-test docs temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    bootstrap-test bootstrap-package tarball deb deb-test docs \
+    temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -61,10 +62,12 @@ fuzz: bootstrap-test ## fuzz each parser for FUZZ_SECONDS (60)
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-docs: all ## print the reference pages in docs/ anew from the tables
+docs: all ## print the reference pages in docs/, the dashboard and the alerts anew from the tables
 	@$(BUILD)/dsql help config --markdown > docs/configuration.md
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md
+	@$(BUILD)/dsql monitoring dashboard > deploy/grafana/dsql.json
+	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
 # Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
 GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
@@ -83,6 +86,8 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/run.sh
+	@integrations/temporal/test/deploy.sh
+	@integrations/temporal/test/compose.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 

@@ -3,6 +3,7 @@
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "base/shown.h"
+#include "config/config.h"
 
 /* How many words the command's name has if the command line begins with them; else 0. */
 static int count_words(const struct dsql_command *command, int argc, const char *const *argv)
@@ -188,6 +189,14 @@ int dsql_complain(const struct dsql_err *err)
     if (err->hint[0])
         fprintf(stderr, "dsql: %s\n", err->hint);
     return err->rc == DSQL_INVALID ? DSQL_EXIT_USAGE : DSQL_EXIT_FAILED;
+}
+
+void dsql_complain_of_settings(const struct dsql_config_report *report)
+{
+    for (size_t i = 0; i < report->finding_count; i++)
+        fprintf(stderr, "dsql: %s\n", report->findings[i].message);
+    if (report->findings_dropped > 0)
+        fprintf(stderr, "dsql: and %zu more; see 'dsql config'\n", report->findings_dropped);
 }
 
 const char *dsql_args_get(const struct dsql_args *args, const char *name)

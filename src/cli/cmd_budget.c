@@ -8,7 +8,6 @@
 #include "cli/cluster.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "dsql/log.h"
 
 #define CALL_TIMEOUT_NS (5 * DSQL_S)
 
@@ -67,7 +66,6 @@ static enum dsql_rc place_init(const struct dsql_args *args, struct place *place
     struct dsql_config_report report;
     memset(place, 0, sizeof(*place));
     dsql_config_load(&place->config, &report, (const char *const *)environ);
-    dsql_log_set_level(DSQL_LOG_WARN); /* the answer is what is asked for */
     enum dsql_rc rc = find_cluster(args, place, err);
     if (!rc)
         rc = find_table(args, place, err);

@@ -82,7 +82,6 @@ static int run(const struct dsql_args *args)
         return dsql_complain(&err);
     }
     (void)signal(SIGPIPE, SIG_IGN); /* of sockets; a closed standard output is seen at the end */
-    dsql_log_set_level(DSQL_LOG_ERROR); /* the lines below say it in order, and what to do */
     dsql_config_load(&doctor->config, &doctor->report, (const char *const *)environ);
     doctor->ca_file = doctor->config.ca_file[0] ? doctor->config.ca_file : NULL;
 

@@ -134,5 +134,6 @@ const struct dsql_command dsql_cmd_local = {
         "    dsql local --port 0 --lifetime 5m --fault message-latency=1ms",
     .options = local_options,
     .option_count = DSQL_COUNT_OF(local_options),
+    .log_level = "info",
     .run = run_local,
 };

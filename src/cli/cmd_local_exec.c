@@ -41,8 +41,7 @@ static int run_exec(const struct dsql_args *args)
         return dsql_complain(&err);
     }
     dsql_local_prepare();
-    (void)signal(SIGINT, SIG_IGN);      /* Ctrl-C is for the command; we end when it does */
-    dsql_log_set_level(DSQL_LOG_ERROR); /* the command's output is what the user wants to see */
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C is for the command; we end when it does */
     rc = dsql_local_start(&local, &options, NULL, dsql_log_default(), &err);
     if (rc)
         return dsql_complain(&err);
@@ -81,5 +80,6 @@ const struct dsql_command dsql_cmd_local_exec = {
     .operands_max = DSQL_ARGS_MAX,
     .options = exec_options,
     .option_count = DSQL_COUNT_OF(exec_options),
+    .log_level = "error", /* the command's output is what the user wants to see */
     .run = run_exec,
 };

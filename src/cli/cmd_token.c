@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "aws/amz_time.h"
-#include "aws/chain.h"
+#include "aws/credentials.h"
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
@@ -82,12 +82,6 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     return DSQL_OK;
 }
 
-/* What the log would say, this command says itself. */
-static void say_nothing(void *arg, enum dsql_log_level level, const char *line, size_t len)
-{
-    (void)arg, (void)level, (void)line, (void)len;
-}
-
 static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
                                struct dsql_keys *keys, struct dsql_err *err)
 {
@@ -95,14 +89,8 @@ static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
         .profile = dsql_args_get(args, "profile"),
         .region = region,
     };
-    struct dsql_log quiet;
-    struct dsql_credentials_setup setup = {.log = &quiet};
     struct dsql_credentials *credentials;
-    dsql_log_init(&quiet, &dsql_clock_system, say_nothing, NULL);
-    enum dsql_rc rc = dsql_chain_new(&options, &dsql_provider_limits_default, &dsql_clock_system,
-                                     &setup.source, err);
-    if (!rc)
-        rc = dsql_credentials_make(&setup, &credentials, err);
+    enum dsql_rc rc = dsql_credentials_new(&options, &credentials, err);
     if (rc)
         return rc;
     rc = dsql_credentials_get(credentials, CREDENTIALS_WAIT_NS, keys, err);
@@ -137,7 +125,7 @@ static int run(const struct dsql_args *args)
     struct dsql_err err;
     int status = DSQL_EXIT_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
-    dsql_config_log(&report, dsql_log_default());
+    dsql_complain_of_settings(&report);
     if (make_token(args, &config, &token, &err))
         status = dsql_complain(&err);
     else

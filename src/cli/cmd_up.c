@@ -55,9 +55,8 @@ static bool is_off(const char *address)
 
 static enum dsql_rc read_options(const struct dsql_args *args, struct up *up, struct dsql_err *err)
 {
-    struct dsql_config_report report;
+    struct dsql_config_report report; /* what is in it, the pool's options say */
     dsql_config_load(&up->config, &report, (const char *const *)environ);
-    dsql_config_log(&report, dsql_log_default());
     up->seconds = 30;
     up->threads = 8;
     up->connections = 50;
@@ -328,8 +327,6 @@ static int run(const struct dsql_args *args)
         free(up);
         return dsql_complain(&err);
     }
-    if (!getenv("DSQL_LOG_LEVEL"))
-        dsql_log_set_level(DSQL_LOG_WARN); /* the progress is what one wants to see */
     block_signals(up);
     int status = run_parts(up);
     int cleaned = clean_up(up);
@@ -367,5 +364,6 @@ const struct dsql_command dsql_cmd_up = {
         "Ends with 1 if nothing was committed, something failed, or the sum was wrong.",
     .options = options,
     .option_count = DSQL_COUNT_OF(options),
+    .log_level = "warn", /* the progress is what one wants to see */
     .run = run,
 };

@@ -38,6 +38,9 @@ struct dsql_command {
     size_t option_count;
     /* Prints what `dsql help NAME` and the man page show below the options; may be NULL. */
     void (*reference)(FILE *out);
+    /* How much its log tells unless DSQL_LOG_LEVEL says otherwise: "info"; NULL for nothing, as for
+     * all that end with what they have to say. */
+    const char *log_level;
     int (*run)(const struct dsql_args *args); /* NULL for a group */
 };
 
@@ -51,6 +54,10 @@ struct dsql_args {
 
 /* Says on standard error what went wrong and what to do, and gives the exit status for it. */
 int dsql_complain(const struct dsql_err *err);
+
+/* Says on standard error which settings are not what somebody wanted them to be. */
+struct dsql_config_report;
+void dsql_complain_of_settings(const struct dsql_config_report *report);
 
 extern const struct dsql_command *const dsql_commands[];
 extern const size_t dsql_command_count;

@@ -11,7 +11,7 @@
 #include "cli/pages.h"
 
 #define TURN_NS   (100 * DSQL_MS)
-#define REPORT_NS DSQL_M
+#define REPORT_NS DSQL_M /* of the endpoint's own clock */
 
 static volatile sig_atomic_t stop_signal;
 
@@ -56,63 +56,35 @@ void dsql_local_prepare(void)
 /* What the loop last saw, for the thread that serves the metrics. */
 struct seen {
     pthread_mutex_t lock;
-    struct dsql_local_counts counts;
-    size_t open, backends;
+    struct dsql_local_sight sight;
 };
-
-static void look(struct seen *seen, const struct dsql_front *front)
-{
-    (void)pthread_mutex_lock(&seen->lock);
-    seen->counts = front->counts;
-    seen->open = front->open;
-    seen->backends = front->backends.count;
-    (void)pthread_mutex_unlock(&seen->lock);
-}
-
-static void add_metric(struct dsql_strbuf *out, const char *name, const char *type,
-                       const char *help, uint64_t value)
-{
-    dsql_strbuf_addf(out, "# HELP dsql_local_%s %s\n# TYPE dsql_local_%s %s\n", name, help, name,
-                     type);
-    dsql_strbuf_addf(out, "dsql_local_%s %llu\n", name, (unsigned long long)value);
-}
 
 static void page_metrics(void *arg, struct dsql_httpd_reply *reply)
 {
     struct seen *seen = arg;
-    struct dsql_strbuf *out = &reply->body;
     (void)pthread_mutex_lock(&seen->lock);
-    struct dsql_local_counts c = seen->counts;
-    size_t open = seen->open, backends = seen->backends;
+    struct dsql_local_sight sight = seen->sight;
     (void)pthread_mutex_unlock(&seen->lock);
     reply->type = "text/plain; version=0.0.4; charset=utf-8";
-    add_metric(out, "open", "gauge", "connections that are open", open);
-    add_metric(out, "backends", "gauge", "sessions at PostgreSQL", backends);
-    add_metric(out, "accepted_total", "counter", "connections that were made", c.accepted);
-    add_metric(out, "admitted_total", "counter", "connections that were let in", c.admitted);
-    add_metric(out, "closed_total", "counter", "connections that have ended", c.closed);
-    add_metric(out, "expired_total", "counter", "connections closed at their age", c.expired);
-    add_metric(out, "statements_total", "counter", "statements", c.statements);
-    add_metric(out, "statements_refused_total", "counter", "statements that were refused",
-               c.statements_refused);
-    add_metric(out, "cancels_ignored_total", "counter", "requests to cancel", c.cancels_ignored);
-    dsql_strbuf_add_str(out, "# HELP dsql_local_refused_total connections not taken, by reason\n"
-                             "# TYPE dsql_local_refused_total counter\n");
-    for (size_t i = 0; i < DSQL_LOCAL_REFUSALS; i++)
-        dsql_strbuf_addf(out, "dsql_local_refused_total{reason=\"%s\"} %llu\n",
-                         dsql_local_refusal_name((enum dsql_local_refusal)i),
-                         (unsigned long long)c.refused[i]);
+    dsql_local_sight_metrics(&sight, &reply->body);
+}
+
+static void look(struct seen *seen, const struct dsql_front *front)
+{
+    (void)pthread_mutex_lock(&seen->lock);
+    dsql_front_look(front, &seen->sight);
+    (void)pthread_mutex_unlock(&seen->lock);
 }
 
 static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t child,
                          int *child_status, struct dsql_err *err)
 {
-    struct dsql_mono reported = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono reported = dsql_front_now(&local->front);
     while (!stop_signal) {
         dsql_front_turn(&local->front, TURN_NS);
         if (seen)
             look(seen, &local->front);
-        struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
+        struct dsql_mono now = dsql_front_now(&local->front);
         if (dsql_mono_since(now, reported) >= REPORT_NS) {
             dsql_front_report(&local->front, false);
             reported = now;

@@ -1,6 +1,8 @@
 /* Finds the command, reads its options, runs it. */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/manual.h"
 
@@ -16,6 +18,23 @@ static bool wants_help(int argc, const char *const *argv)
         if (is_word(argv[i], "--help", "-h"))
             return true;
     return false;
+}
+
+static void write_nothing(void *arg, enum dsql_log_level level, const char *line, size_t len)
+{
+    (void)arg, (void)level, (void)line, (void)len;
+}
+
+/* A command that says what it has to say does not say it a second time in log lines. */
+static void set_log(const struct dsql_command *command)
+{
+    const char *wanted = getenv("DSQL_LOG_LEVEL");
+    enum dsql_log_level level;
+    if ((wanted && dsql_log_level_parse(dsql_span_of(wanted), &level)) ||
+        (command->log_level && dsql_log_level_parse(dsql_span_of(command->log_level), &level)))
+        dsql_log_set_level(level);
+    else
+        dsql_log_set_sink(write_nothing, NULL);
 }
 
 static int dispatch(int argc, const char *const *argv)
@@ -35,6 +54,7 @@ static int dispatch(int argc, const char *const *argv)
         dsql_manual_command(stderr, command);
         return DSQL_EXIT_USAGE;
     }
+    set_log(command);
     return command->run(&args);
 }
 

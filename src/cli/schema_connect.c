@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/shown.h"
 #include "cli/cluster.h"
+#include "cli/command.h"
 #include "cli/schema_connect.h"
 #include "config/config.h"
 
@@ -99,8 +100,7 @@ enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, 
     struct dsql_span host;
     enum dsql_rc rc = DSQL_OK;
     dsql_config_load(&config, &report, (const char *const *)environ);
-    dsql_config_log(&report, dsql_log_default());
-    dsql_log_set_level(DSQL_LOG_WARN); /* what is going on, the command says itself */
+    dsql_complain_of_settings(&report);
     host = dsql_span_of(endpoint_text ? endpoint_text : config.endpoint);
     if (!user)
         user = config.user;

@@ -15,7 +15,9 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
     session->next_tag[0] = '\0';
     if (session->cut_after == 0)
         session->cut = DSQL_CUT_NONE; /* it failed by itself */
-    if (dsql_rewrite_words(report, &words) || dsql_unblock_words(report, &words))
+    bool ours = dsql_rewrite_words(report, &words) || dsql_unblock_words(report, &words);
+    dsql_local_count_error(&session->front->counts, ours ? words.message : report->message);
+    if (ours)
         dsql_pg_put_error(out, &words);
     else if (dsql_pg_report_get(report, 'W', &where) &&
              memmem(where.ptr, where.len, "sys.dsql_", 9))

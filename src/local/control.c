@@ -21,32 +21,11 @@ struct dsql_control_peer {
     bool answered;
 };
 
-void dsql_control_counts(const struct dsql_local_counts *c, size_t open, struct dsql_strbuf *out)
-{
-    const struct {
-        const char *name;
-        uint64_t value;
-    } rows[] = {
-        {"open", open},
-        {"accepted", c->accepted},
-        {"admitted", c->admitted},
-        {"closed", c->closed},
-        {"expired", c->expired},
-        {"statements", c->statements},
-        {"statements_refused", c->statements_refused},
-        {"cancels_ignored", c->cancels_ignored},
-    };
-    for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++)
-        dsql_strbuf_addf(out, "%s=%llu\n", rows[i].name, (unsigned long long)rows[i].value);
-    for (size_t i = 0; i < DSQL_LOCAL_REFUSALS; i++)
-        dsql_strbuf_addf(out, "refused_%s=%llu\n",
-                         dsql_local_refusal_name((enum dsql_local_refusal)i),
-                         (unsigned long long)c->refused[i]);
-}
-
 static void add_counts(const struct dsql_front *front, struct dsql_strbuf *out)
 {
-    dsql_control_counts(&front->counts, front->open, out);
+    struct dsql_local_sight sight;
+    dsql_front_look(front, &sight);
+    dsql_local_sight_lines(&sight, out);
     dsql_strbuf_addf(out, "backends=%zu\nbackends_opened=%llu\nbackends_taken=%llu\n",
                      front->backends.count, (unsigned long long)front->backends.opened,
                      (unsigned long long)front->backends.taken);

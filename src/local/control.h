@@ -48,8 +48,4 @@ DSQL_MUST_USE enum dsql_rc dsql_control_answer(struct dsql_control *control,
 DSQL_MUST_USE enum dsql_rc dsql_control_ask(const char *path, struct dsql_span question,
                                             struct dsql_strbuf *answer, struct dsql_err *err);
 
-/* counts as name=value lines, and as Prometheus text. */
-void dsql_control_counts(const struct dsql_local_counts *counts, size_t open,
-                         struct dsql_strbuf *out);
-
 #endif

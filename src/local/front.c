@@ -14,15 +14,6 @@ enum { ACCEPTS_MAX = 64, CACHE_SCRIPTS = 4096 };
 #define BACKEND_MESSAGE (1u << 30)
 #define LOGIN_LIMIT_NS  (60 * DSQL_S) /* as PostgreSQL's authentication_timeout */
 
-const char *dsql_local_refusal_name(enum dsql_local_refusal refusal)
-{
-    static const char *const names[] = {"no_tls", "no_sni", "protocol", "parameter",
-                                        "rate",   "full",   "token",    "fault"};
-    static_assert(DSQL_COUNT_OF(names) == DSQL_LOCAL_REFUSALS, "one name each");
-    assert((unsigned)refusal < DSQL_COUNT_OF(names));
-    return names[refusal];
-}
-
 struct dsql_mono dsql_front_now(const struct dsql_front *front)
 {
     int64_t passed_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), front->started);
@@ -222,24 +213,21 @@ void dsql_front_obey(struct dsql_front *front, const struct dsql_fault_order *or
     }
 }
 
+void dsql_front_look(const struct dsql_front *front, struct dsql_local_sight *sight)
+{
+    sight->counts = front->counts;
+    sight->open = front->open;
+    sight->backends = front->backends.count;
+    for (size_t i = 0; i < DSQL_FAULT_COUNT; i++)
+        sight->struck[i] = front->faults.of[i].struck;
+}
+
 void dsql_front_report(struct dsql_front *front, bool always)
 {
-    const struct dsql_local_counts *c = &front->counts;
-    if (!always && memcmp(c, &front->reported, sizeof(*c)) == 0)
-        return; /* counters without gaps between them: nothing happened */
-    front->reported = *c;
-    dsql_log(front->log, DSQL_EVENT_LOCAL_SEEN, DSQL_F("open", front->open),
-             DSQL_F("accepted", c->accepted), DSQL_F("admitted", c->admitted),
-             DSQL_F("closed", c->closed), DSQL_F("expired", c->expired),
-             DSQL_F("refused_rate", c->refused[DSQL_LOCAL_RATE]),
-             DSQL_F("refused_full", c->refused[DSQL_LOCAL_FULL]),
-             DSQL_F("refused_token", c->refused[DSQL_LOCAL_TOKEN]),
-             DSQL_F("refused_no_tls", c->refused[DSQL_LOCAL_NO_TLS]),
-             DSQL_F("refused_no_sni", c->refused[DSQL_LOCAL_NO_SNI]),
-             DSQL_F("refused_parameter", c->refused[DSQL_LOCAL_PARAMETER]),
-             DSQL_F("refused_protocol", c->refused[DSQL_LOCAL_PROTOCOL]),
-             DSQL_F("refused_fault", c->refused[DSQL_LOCAL_FAULT]),
-             DSQL_F("statements", c->statements),
-             DSQL_F("statements_refused", c->statements_refused),
-             DSQL_F("cancels_ignored", c->cancels_ignored));
+    struct dsql_local_sight sight;
+    if (!always && memcmp(&front->counts, &front->reported, sizeof(front->counts)) == 0)
+        return; /* nothing happened */
+    front->reported = front->counts;
+    dsql_front_look(front, &sight);
+    dsql_local_sight_log(&sight, front->log);
 }

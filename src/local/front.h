@@ -26,6 +26,7 @@
 #include "base/secret.h"
 #include "core/bucket.h"
 #include "local/backend.h"
+#include "local/counts.h"
 #include "local/fault.h"
 #include "local/keys.h"
 #include "local/loop.h"
@@ -56,26 +57,6 @@ struct dsql_local_options {
     char arn[256];               /* whose the keys are */
     struct dsql_local_keys keys; /* made up, or those of the folder, if it has no id */
     char faults[512];            /* in force from the start */
-};
-
-/* Why a connection was not taken; each is counted. */
-enum dsql_local_refusal {
-    DSQL_LOCAL_NO_TLS,
-    DSQL_LOCAL_NO_SNI,
-    DSQL_LOCAL_PROTOCOL, /* garbage, a broken handshake, too slow */
-    DSQL_LOCAL_PARAMETER,
-    DSQL_LOCAL_RATE,
-    DSQL_LOCAL_FULL,
-    DSQL_LOCAL_TOKEN,
-    DSQL_LOCAL_FAULT, /* as it was told to */
-    DSQL_LOCAL_REFUSALS
-};
-const char *dsql_local_refusal_name(enum dsql_local_refusal refusal);
-
-struct dsql_local_counts {
-    uint64_t accepted, admitted, closed, expired;
-    uint64_t refused[DSQL_LOCAL_REFUSALS];
-    uint64_t statements, statements_refused, cancels_ignored;
 };
 
 enum dsql_session_state {
@@ -168,6 +149,9 @@ void dsql_front_fini(struct dsql_front *front);
 
 /* Serves for at most wait_ns, or until something happened. */
 void dsql_front_turn(struct dsql_front *front, int64_t wait_ns);
+
+/* What there is to be seen now. */
+void dsql_front_look(const struct dsql_front *front, struct dsql_local_sight *sight);
 
 /* One line of what it saw; always, or only if that is more than the last one said. */
 void dsql_front_report(struct dsql_front *front, bool always);

@@ -22,6 +22,19 @@ says endpoint FAIL 'no endpoint'
 contains "$out" '-> set DSQL_ENDPOINT'
 for check in dns tls token connect clock; do says $check skip ''; done
 says credentials FAIL ''
+# Once: the log says it too, but only to those who ask for it.
+[ -z "$err" ] || fail "more than the lines: $err"
+DSQL_LOG_LEVEL=error expect 1 "$dsql" doctor
+contains "$err" 'level=error event=credentials.failed'
+for command in 'schema verify' 'budget status --table t' token; do
+    # shellcheck disable=SC2086 # one or two words
+    DSQL_TOKEN_DURATION=x expect 1 "$dsql" $command --endpoint h.dsql.us-east-1.on.aws
+    contains "$err" 'no AWS credentials'
+    [ "$(grep -c 'no AWS credentials' "$scratch/err")" = 1 ] || fail "$command says it twice: $err"
+    case $command in # what was adjusted matters for the token
+        schema* | token) contains "$err" 'dsql: DSQL_TOKEN_DURATION=x can'"'"'t be used' ;;
+    esac
+done
 
 # The patients below share one endpoint; each case writes what it saw into a file of its own.
 cat >"$scratch/cases.sh" <<'SH'

@@ -48,6 +48,21 @@ for _ in $(seq 300); do [ "$(saw closed_total)" = 2 ] && break; sleep 0.1; done
 curl -sf "$url" | "$SOURCE_DIR/.tools/promtool" check metrics || fail "promtool finds fault with the metrics"
 contains "$("$dsql" local status --data "$data")" 'admitted=2'
 [ "$("$dsql" local status --data "$data" --admissions | wc -l)" = 2 ] || fail "admissions"
+# Conflicts, one of them as asked, and a change of the schema behind a transaction's back.
+"$dsql" local fault --data "$data" conflict-commit=1x >"$scratch/out"
+in_env psql -qXc 'update kept set id = 5' 2>"$scratch/err" || true
+contains "$(cat "$scratch/err")" '(OC000)'
+in_env psql -qXAt >"$scratch/out" 2>"$scratch/err" <<'SQL'
+select 1;
+\! psql -qXc 'create table other (id int primary key)'
+select 2 from kept;
+SQL
+contains "$(cat "$scratch/err")" '(OC001)'
+contains "$("$dsql" local status --data "$data" | paste -sd' ')" 'conflicts_oc000=1 conflicts_oc001=1 faults=1'
+for _ in $(seq 300); do [ "$(saw conflicts_oc001_total)" = 1 ] && break; sleep 0.1; done
+[ "$(saw conflicts_oc000_total) $(saw 'faults_total{fault="conflict-commit"}') $(saw 'faults_total{fault="drop"}')" = '1 1 0' ] ||
+    fail "metrics: $(curl -s "$url")"
+curl -sf "$url" | "$SOURCE_DIR/.tools/promtool" check metrics || fail "promtool finds fault with the metrics"
 port=$(printf '%s' "$url" | sed 's/.*:\([0-9]*\).*/\1/')
 expect 1 "$dsql" local exec --metrics "127.0.0.1:$port" -- true
 contains "$err" "$port"
@@ -69,6 +84,15 @@ stop_local
 ! postgres_runs || fail "PostgreSQL was left behind"
 if [ -e "$data/env" ] || [ -e "$data/control" ]; then fail "what names an endpoint that is gone was left behind"; fi
 contains "$(cat "$scratch/local.err")" 'accepted=2 admitted=2'
+
+# The line of each minute, if there is something to tell: of its own clock, so an hour takes seconds.
+start_local --port 0 --time-scale 600
+! grep -q event=local.seen "$scratch/local.err" || fail "a line about nothing: $(cat "$scratch/local.err")"
+expect 0 bash -c '. "$0"; psql -Atc "select 8"' "$scratch/ready"
+for _ in $(seq 600); do grep -q 'event=local.seen .*admitted=1 closed=1 .*statements=1 ' "$scratch/local.err" && break; sleep 0.1; done
+kill -0 $pid || fail "it ended"
+contains "$(grep event=local.seen "$scratch/local.err")" 'admitted=1 closed=1 expired=0 statements=1 '
+stop_local
 
 # Keys of the caller, with a session token that must be right; they stay.
 AWS_ACCESS_KEY_ID=AKIAMINE AWS_SECRET_ACCESS_KEY=mine AWS_SESSION_TOKEN='t/o+k=' start_local --port 0 --aws-keys

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -124,6 +125,16 @@ func settings() dynamicconfig.Client {
 	}
 }
 
+// frontend is where this process's own frontend answers.
+func frontend(cfg *config.Config) string {
+	rpc := cfg.Services["frontend"].RPC
+	host := rpc.BindOnIP
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(rpc.GRPCPort))
+}
+
 // register waits for the frontend and registers a namespace.
 func register(address, name string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -189,7 +200,7 @@ func run() error {
 		go serveMetrics(o.metrics)
 	}
 	if o.namespace != "" && slices.Contains(services, "frontend") {
-		address := fmt.Sprintf("127.0.0.1:%d", cfg.Services["frontend"].RPC.GRPCPort)
+		address := frontend(cfg)
 		go func() {
 			if err := register(address, o.namespace); err != nil {
 				fmt.Fprintf(os.Stderr, "temporal-dsql-server: namespace %s: %v\n", o.namespace, err)
