@@ -42,6 +42,15 @@ contains "$out" 'no comment above: DSQL_API void dsql_unexplained(void);'
 # Every link leads somewhere.
 python3 "$SOURCE_DIR/tests/integ/links.py" "$SOURCE_DIR" || fail "links that lead nowhere"
 
+# docs/README.md lists every page, docs/local.md every fault.
+for page in "$SOURCE_DIR"/docs/*.md; do
+    name=$(basename "$page")
+    [ "$name" = README.md ] || grep -qF "]($name)" "$SOURCE_DIR/docs/README.md" || fail "docs/README.md does not list $name"
+done
+for fault in $("$dsql" help local fault | sed -n 's/^  \([a-z-]*\)=.*/\1/p'); do
+    grep -q "^| \`$fault=" "$SOURCE_DIR/docs/local.md" || fail "docs/local.md lacks the fault $fault"
+done
+
 # The runbook: each symptom says where it shows, and a test produces it. What it names is there.
 cd "$SOURCE_DIR"
 runbook=docs/operations.md
