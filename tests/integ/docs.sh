@@ -4,12 +4,14 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
-expect 0 "$dsql" help config --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/configuration.md" || fail "docs/configuration.md: run 'make docs'"
-expect 0 "$dsql" help metrics --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/metrics.md" || fail "docs/metrics.md: run 'make docs'"
-expect 0 "$dsql" help events --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/events.md" || fail "docs/events.md: run 'make docs'"
+in_step() { # in_step TOPIC PAGE
+    expect 0 "$dsql" help "$1" --markdown
+    diff "$scratch/out" "$SOURCE_DIR/docs/$2" || fail "docs/$2: run 'make docs'"
+}
+in_step config configuration.md
+in_step metrics metrics.md
+in_step events events.md
+in_step findings findings.md
 
 # The numbers in them are those of the code.
 number() { sed -n "s/.*$1 = \([0-9]*\),.*/\1/p" "$SOURCE_DIR/src/$2"; }
