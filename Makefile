@@ -32,6 +32,7 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minu
 	@bash tests/sim_mutants.sh
 	@$(BUILD)/dsql sim fuzz --seconds 60
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/schema_kill.sh
 	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
