@@ -67,6 +67,7 @@ docs: all ## print the reference pages in docs/, the dashboard and the alerts an
 	@$(BUILD)/dsql help config --markdown > docs/configuration.md
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md
+	@$(BUILD)/dsql help findings --markdown > docs/findings.md
 	@$(BUILD)/dsql monitoring dashboard > deploy/grafana/dsql.json
 	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
