@@ -44,7 +44,8 @@ for folder in "$scratch/new" "$scratch/empty"; do
     contains "$err" "can't listen on 127.0.0.1:$taken"
 done
 [ ! -e "$scratch/new" ] || fail "left behind: $(ls -A "$scratch/new")"
-[ -d "$scratch/empty" ] && [ -z "$(ls -A "$scratch/empty")" ] || fail "left behind: $(ls -A "$scratch/empty")"
+[ -d "$scratch/empty" ] || fail "a folder that was there is gone"
+[ -z "$(ls -A "$scratch/empty")" ] || fail "left behind: $(ls -A "$scratch/empty")"
 expect 2 env -u AWS_ACCESS_KEY_ID "$dsql" local --port 0 --aws-keys
 contains "$err" '--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set'
 
