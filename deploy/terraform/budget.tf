@@ -1,5 +1,5 @@
-# The table of a fleet's connection budget, and the rights of the processes that share it. The same as
-# `dsql budget setup` makes, with deploy/iam/budget-policy.json.
+# The table of a fleet's connection budget, and the rights of the processes that share it: what
+# `dsql budget setup` makes, with deploy/iam/budget-policy.json or budget-leases-policy.json.
 
 variable "budget_table" {
   type        = string
@@ -9,7 +9,7 @@ variable "budget_table" {
 
 variable "budget_protocol" {
   type        = string
-  description = "blocks, or leases when the table is shared with the Go plugin"
+  description = "DSQL_BUDGET of every process: blocks, or leases when the table is shared with the Go plugin"
   default     = "blocks"
   validation {
     condition     = contains(["blocks", "leases"], var.budget_protocol)
@@ -33,32 +33,43 @@ resource "aws_dynamodb_table" "budget" {
   }
 }
 
-data "aws_iam_policy_document" "budget" {
+data "aws_iam_policy_document" "budget_blocks" {
   statement {
+    sid       = "FleetBudgetBlocks"
     actions   = ["dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.budget.arn]
     condition {
       test     = "ForAllValues:StringLike"
       variable = "dynamodb:LeadingKeys"
-      values   = ["dsqlblocks#*", "dsqlconnect#*"]
-    }
-  }
-
-  dynamic "statement" {
-    for_each = var.budget_protocol == "leases" ? [1] : []
-    content {
-      actions = [
-        "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem",
-        "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Scan",
-      ]
-      resources = [aws_dynamodb_table.budget.arn]
+      values   = ["dsqlblocks#*"]
     }
   }
 }
 
+data "aws_iam_policy_document" "budget_leases" {
+  statement {
+    sid       = "FleetBudgetLeases"
+    actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:GetItem"]
+    resources = [aws_dynamodb_table.budget.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["dsqllease#*", "dsqllease_counter#*", "dsqlconnect#*"]
+    }
+  }
+
+  statement {
+    sid       = "FleetBudgetLeasesCount"
+    actions   = ["dynamodb:Scan"]
+    resources = [aws_dynamodb_table.budget.arn]
+  }
+}
+
 resource "aws_iam_policy" "budget" {
-  name   = "${var.budget_table}-member"
-  policy = data.aws_iam_policy_document.budget.json
+  name = "${var.budget_table}-member"
+  policy = (var.budget_protocol == "leases" ?
+    data.aws_iam_policy_document.budget_leases.json :
+  data.aws_iam_policy_document.budget_blocks.json)
 }
 
 output "budget_policy_arn" {

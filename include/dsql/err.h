@@ -70,8 +70,11 @@ enum dsql_rc {
  */
 struct dsql_err {
     enum dsql_rc rc;
-    char sqlstate[6];  /* five characters, when the database spoke */
-    char hint[256];    /* the database's HINT, or ours: what to do next */
+    char sqlstate[6]; /* five characters, when the database spoke */
+    char entity[32];  /* of DSQL_CONDITION_FAILED: the kind of thing that has another owner, "shard"
+                       */
+    char key[192];    /* which one: "12" */
+    char hint[256];   /* the database's HINT, or ours: what to do next */
     char message[512]; /* what happened, to what */
 };
 
@@ -88,7 +91,7 @@ DSQL_API const char *dsql_class_name(enum dsql_class cls);
 
 /*
  * Fills *err (which may be NULL) and returns rc, so that a failing function can end with
- * `return dsql_err_set(err, DSQL_INVALID, "...", ...)`. Clears sqlstate and hint; a message that
+ * `return dsql_err_set(err, DSQL_INVALID, "...", ...)`. Clears the other strings; a message that
  * does not fit is cut. The arguments may be strings of *err itself.
  */
 DSQL_API enum dsql_rc dsql_err_set(struct dsql_err *err, enum dsql_rc rc, const char *fmt, ...)

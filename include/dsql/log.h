@@ -34,7 +34,7 @@ typedef void dsql_log_sink_fn(void *arg, enum dsql_log_level level, const char *
  * threads start. */
 DSQL_API void dsql_log_set_sink(dsql_log_sink_fn *fn, void *arg);
 
-/* Drops lines below this level. Safe from any thread. */
+/* Drops lines below this level, whatever DSQL_LOG_LEVEL says. Safe from any thread. */
 DSQL_API void dsql_log_set_level(enum dsql_log_level level);
 
 /* "warn" for DSQL_LOG_WARN. Static storage. */

@@ -104,7 +104,8 @@ DSQL_API void dsql_pool_options_default(struct dsql_pool_options *options);
 /*
  * The defaults changed by the environment ('dsql help config'). Values that cannot be used are
  * adjusted and logged; DSQL_INVALID if the settings contradict each other. *options holds the
- * defaults then. DSQL_LOG_LEVEL, where it is set, is put in force.
+ * defaults then. DSQL_LOG_LEVEL, if set, is put in force unless the program called
+ * dsql_log_set_level().
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options,
                                                           struct dsql_err *err);

@@ -15,6 +15,11 @@
  * DSQL_CONDITION_FAILED (a token did not hold), DSQL_CONFLICT and DSQL_SCHEMA_CHANGED (run the
  * transaction again), DSQL_COMMIT_UNKNOWN, DSQL_LOST.
  *
+ * Beside DSQL_CONDITION_FAILED err.entity says what has another owner: "shard", "execution",
+ * "current execution", "task queue", "task queue user data", "namespace metadata", "cluster
+ * metadata", "queue metadata", "nexus endpoints", "nexus endpoint". err.key says which one: the
+ * fields of its key with '/' between them.
+ *
  * Names after dsql_, dsql_call_ and dsql_next_ are Temporal's own, so that nobody has to look one
  * up.
  */

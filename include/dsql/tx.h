@@ -133,10 +133,12 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_flush(struct dsql_tx *tx, struct dsq
 /*
  * Compare and swap: a conditional statement whose predicate holds the token that the caller
  * expects. When it does not hit the rows it should, the transaction has failed with
- * DSQL_CONDITION_FAILED and a message that names the entity and the expected token.
+ * DSQL_CONDITION_FAILED; the error names the entity, its key and the expected token.
  */
 struct dsql_fence {
-    const char *entity; /* "shard 12"; copied, like the token */
+    const char *entity; /* what kind of thing: "shard". The strings are copied, cut to what an error
+                         * holds. */
+    const char *key;    /* which one: "12"; NULL if there is but one */
     const char *token;  /* "range_id 7" */
     int64_t rows;       /* how many it must hit; 0 for one or more */
 };
@@ -169,8 +171,8 @@ struct dsql_auto_fence {
     const struct dsql_stmt *update;
     const struct dsql_param *params; /* of the update; the token's own place is ignored */
     size_t count;
-    size_t token_param; /* which of them is the token, from 0 */
-    const char *entity;
+    size_t token_param;       /* which of them is the token, from 0 */
+    const char *entity, *key; /* as in struct dsql_fence */
 };
 
 /* DSQL_NOT_FOUND if there is no row to read. */

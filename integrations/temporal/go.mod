@@ -1,6 +1,6 @@
 module libdsql/integrations/temporal
 
-go 1.26.8
+go 1.26.4
 
 require (
 	github.com/stretchr/testify v1.11.1

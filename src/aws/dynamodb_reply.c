@@ -170,7 +170,7 @@ enum dsql_rc dsql_ddb_explain(const char *region, const struct dsql_ddb_reply *r
     };
     static const char *const hints[DSQL_DDB_KINDS] = {
         [DSQL_DDB_NO_TABLE] = "run 'dsql budget setup', or correct the table's name or the region",
-        [DSQL_DDB_DENIED] = "allow the actions of deploy/iam/budget-policy.json on this table",
+        [DSQL_DDB_DENIED] = "allow the actions of this budget's policy in deploy/iam on this table",
         [DSQL_DDB_EXPIRED] = "renew the credentials, and check this machine's clock",
         [DSQL_DDB_INVALID] = "the table's key must be one string attribute named pk",
         [DSQL_DDB_LOST] = "check the network, the region and AWS_ENDPOINT_URL_DYNAMODB",

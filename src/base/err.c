@@ -83,6 +83,8 @@ enum dsql_rc dsql_err_set(struct dsql_err *err, enum dsql_rc rc, const char *fmt
         memcpy(err->message, message, sizeof(message));
         err->rc = rc;
         err->sqlstate[0] = '\0';
+        err->entity[0] = '\0';
+        err->key[0] = '\0';
         err->hint[0] = '\0';
     }
     return rc;

@@ -109,9 +109,18 @@ void dsql_log_set_sink(dsql_log_sink_fn *fn, void *arg)
     process_log.sink_arg = arg;
 }
 
+static _Atomic bool level_is_the_programs;
+
 void dsql_log_set_level(enum dsql_log_level level)
 {
+    atomic_store_explicit(&level_is_the_programs, true, memory_order_relaxed);
     atomic_store_explicit(&process_log.level, (int)level, memory_order_relaxed);
+}
+
+void dsql_log_set_level_by_setting(enum dsql_log_level level)
+{
+    if (!atomic_load_explicit(&level_is_the_programs, memory_order_relaxed))
+        atomic_store_explicit(&process_log.level, (int)level, memory_order_relaxed);
 }
 
 /*

@@ -124,10 +124,8 @@ enum dsql_rc dsql_budget_release(const struct dsql_budget_table *t, const char *
         dsql_err_hint(err, "'dsql budget status' lists the owners");
     }
     if (block) {
-        struct dsql_registry_op op = {.kind = DSQL_REGISTRY_LEAVE,
-                                      .block = *block,
-                                      .beat_old = block->beat,
-                                      .spent_add = block->permits * DSQL_PERMIT};
+        struct dsql_registry_op op = {
+            .kind = DSQL_REGISTRY_LEAVE, .block = *block, .beat_old = block->beat};
         struct dsql_ddb_reply reply;
         rc = call(t, "UpdateItem", dsql_registry_request(t->table, t->endpoint, &op),
                   1u << DSQL_DDB_CONDITION, &reply, err);

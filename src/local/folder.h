@@ -9,7 +9,7 @@
 
 enum {
     /* Raised when what is made in a new folder changes so that an older one can't be used. */
-    DSQL_LOCAL_LAYOUT = 3,
+    DSQL_LOCAL_LAYOUT = 4,
 };
 
 struct dsql_folder {

@@ -81,17 +81,16 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     atomic_fetch_add_explicit(&pool->empties, 1, memory_order_relaxed);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_empty), 1);
-    if (!err)
-        return DSQL_EMPTY;
     pthread_mutex_lock(&pool->state_lock);
     const struct dsql_reservoir *r = &pool->reservoir;
+    uint32_t open = r->open, opening = r->opening;
     (void)dsql_err_set(err, DSQL_EMPTY,
                        "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
                        "%u being opened",
                        pool->host, (long long)(waited_ns / DSQL_MS),
-                       (long long)pool->options.max_open, r->open, r->opening);
+                       (long long)pool->options.max_open, open, opening);
     /* Only what still stands in the way is worth repeating. */
-    if (pool->refill.rounds > 0 && pool->error_count > 0) {
+    if (err && pool->refill.rounds > 0 && pool->error_count > 0) {
         const struct dsql_pool_error *last = &pool->errors[0];
         (void)dsql_err_set(err, DSQL_EMPTY, "%.200s; the last attempt: %.250s", err->message,
                            last->message);
@@ -102,6 +101,9 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
                            "longer");
     }
     pthread_mutex_unlock(&pool->state_lock);
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY, DSQL_F("endpoint", (const char *)pool->key),
+             DSQL_F("waited_ms", waited_ns / DSQL_MS), DSQL_F("max_open", pool->options.max_open),
+             DSQL_F("open", open), DSQL_F("opening", opening));
     return DSQL_EMPTY;
 }
 

@@ -24,6 +24,8 @@ enum { EVENTS = 128, LOOKS = 256, INFLIGHT_MAX = 1000 };
 #define TURN_NS         DSQL_S
 #define NEAR_NS         DSQL_M /* far longer than a turn: see checkout.c */
 #define GRIEF_NS        (100 * DSQL_MS)
+#define LACK_NS         (5 * DSQL_S)  /* without the slots it wants: then it is said */
+#define LACK_AGAIN_NS   (30 * DSQL_S) /* and again, as long as it lasts */
 #define WAKE_ID         UINT64_MAX
 #define FIRST_HANDSHAKE (100 * DSQL_MS)
 #define SLOW_HANDSHAKE  (500 * DSQL_MS) /* more at once would make it slower still */
@@ -465,21 +467,29 @@ static void open_some(struct dsql_pool *pool, struct dsql_mono now)
 
 /* ---- evicting ---- */
 
-static void note_slots(struct dsql_pool *pool)
+/* With state_lock held. A pool that lost slots and one that never got them lack them alike; the
+ * latter is not told so at once, because a fleet takes a moment to share. */
+static void note_slots(struct dsql_pool *pool, struct dsql_mono now)
 {
     int64_t slots = pool->budget->ops->slots(pool->budget);
-    if (slots == pool->slots)
-        return;
-    bool shrunk = slots < pool->slots && slots < pool->options.target_ready && !pool->draining;
+    bool lacks = slots < pool->options.target_ready && !pool->draining;
+    bool say = lacks && slots < pool->slots;
     pool->slots = slots;
-    if (shrunk && pool->metrics)
+    if (!lacks || say) {
+        pool->lack_due = dsql_mono_add(now, LACK_NS);
+    } else if (!dsql_mono_before(now, pool->lack_due)) {
+        pool->lack_due = dsql_mono_add(now, LACK_AGAIN_NS);
+        say = true;
+    }
+    if (!say)
+        return;
+    if (pool->metrics)
         dsql_counter_add(pool->metrics,
                          DSQL_SERIES(reservoir_refill_failures, .value = DSQL_REFILL_LEASE_ACQUIRE),
                          1);
-    if (shrunk)
-        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", slots),
-                 DSQL_F("wanted", pool->options.target_ready));
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
+             DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", slots),
+             DSQL_F("wanted", pool->options.target_ready));
 }
 
 /* With state_lock held: what is over and in use goes when it comes back. */
@@ -500,7 +510,7 @@ static void evict_some(struct dsql_pool *pool, struct dsql_mono now)
         uint32_t slot;
         enum dsql_discard why;
         lock_state(pool);
-        note_slots(pool);
+        note_slots(pool, now);
         found = dsql_reservoir_evict(&pool->reservoir, pool->slots, now, &slot, &why);
         if (found)
             count_discard(pool, why);
@@ -713,6 +723,7 @@ enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
         return no_thread(err, errno);
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     pool->handshake_ns = FIRST_HANDSHAKE;
+    pool->lack_due = dsql_mono_add(pool->start_at, LACK_NS);
     pool->sampled_at = now;
     pool->second = now.ns / DSQL_S;
     atomic_store_explicit(&pool->near_ns, dsql_mono_add(now, NEAR_NS).ns, memory_order_relaxed);

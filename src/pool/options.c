@@ -88,7 +88,7 @@ enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options, struct dsq
     struct dsql_config_report report;
     dsql_config_load(&config, &report, (const char *const *)environ);
     if (report.source[DSQL_SETTING_log_level].variable)
-        dsql_log_set_level(config.log_level);
+        dsql_log_set_level_by_setting(config.log_level);
     dsql_config_log(&report, dsql_log_default());
     if (dsql_config_has_error(&report)) {
         dsql_pool_options_default(options);

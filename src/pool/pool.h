@@ -111,6 +111,7 @@ struct dsql_pool {
     struct dsql_conn *discarded;     /* (S) to be closed */
     bool draining, stopping, stopped;
     int64_t slots;                                   /* (S) as the budget said last */
+    struct dsql_mono lack_due;                       /* when it is said that they are too few */
     int64_t recall;                                  /* (S) returns still to be closed */
     uint64_t uses_gone;                              /* (S) of connections that are closed */
     uint64_t opens, failures, attempts;              /* (S) */

@@ -3,6 +3,7 @@
 
 #include "base/shown.h"
 #include "base/strbuf.h"
+#include "tx/condition.h"
 
 /* -- Inside a transaction. */
 
@@ -48,11 +49,11 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
 }
 
-/* "shard 12", "range_id 7": for the message when a token does not hold. */
+/* "12", "7": for the error when a token does not hold. */
 static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
                       const struct dsql_param *value)
 {
-    if (type == DSQL_OP_TEXT && value->kind == DSQL_PARAM_RAW) {
+    if ((type == DSQL_OP_TEXT || type == DSQL_OP_KEY) && value->kind == DSQL_PARAM_RAW) {
         struct dsql_span text = {value->as.ptr, (size_t)value->len};
         dsql_strbuf_add_str(sb, dsql_shown(text).text);
         return;
@@ -65,26 +66,42 @@ static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
         dsql_strbuf_addf(sb, "%02x", ((const unsigned char *)value->as.ptr)[i]);
 }
 
-static void describe(const struct dsql_call *call, const struct dsql_token *token,
-                     struct dsql_strbuf *entity, struct dsql_strbuf *expected)
+/* A fence in words, and their memory. */
+struct described {
+    struct dsql_fence fence;
+    char key[256], token[128];
+};
+
+static void describe(const struct dsql_call *call, const struct dsql_param *values,
+                     struct described *out)
 {
-    static const char *const names[] = {[DSQL_FENCED_NOTHING] = "row",
-                                        [DSQL_FENCED_SHARD] = "shard",
-                                        [DSQL_FENCED_EXECUTION] = "execution",
-                                        [DSQL_FENCED_CURRENT] = "current execution",
-                                        [DSQL_FENCED_TASK_QUEUE] = "task queue"};
-    dsql_strbuf_add_str(entity, names[call->op->fence.what]);
+    static const char *const names[] = {
+        [DSQL_FENCED_SHARD] = "shard",
+        [DSQL_FENCED_EXECUTION] = "execution",
+        [DSQL_FENCED_CURRENT] = "current execution",
+        [DSQL_FENCED_TASK_QUEUE] = "task queue",
+        [DSQL_FENCED_USER_DATA] = "task queue user data",
+        [DSQL_FENCED_NAMESPACE_METADATA] = "namespace metadata",
+        [DSQL_FENCED_CLUSTER_METADATA] = "cluster metadata",
+        [DSQL_FENCED_QUEUE_METADATA] = "queue metadata",
+        [DSQL_FENCED_NEXUS_TABLE] = "nexus endpoints",
+        [DSQL_FENCED_NEXUS_ENDPOINT] = "nexus endpoint",
+    };
+    struct dsql_strbuf key, expected;
+    dsql_strbuf_init(&key, out->key, sizeof(out->key));
+    dsql_strbuf_init(&expected, out->token, sizeof(out->token));
     for (size_t i = 0; i < call->op->fence.keys; i++) {
         if (call->params[i].kind == DSQL_PARAM_NULL)
             continue;
-        dsql_strbuf_add_char(entity, i ? '/' : ' ');
-        add_value(entity, call->op->fields[i].type, &call->params[i]);
+        dsql_strbuf_add_str(&key, i ? "/" : "");
+        add_value(&key, call->op->fields[i].type, &call->params[i]);
     }
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
-        dsql_strbuf_addf(expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
-        add_value(expected, field->type, &token->values[i]);
+        dsql_strbuf_addf(&expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
+        add_value(&expected, field->type, &values[i]);
     }
+    out->fence = (struct dsql_fence){names[call->op->fence.what], out->key, out->token, 0};
 }
 
 /* A write of a row whose token the transaction remembers: it must still be there. What is written
@@ -93,25 +110,22 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
 {
     const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
     size_t fields = call->op->field_count, keys = call->op->fence.keys;
-    char entity_memory[256], token_memory[128];
-    struct dsql_strbuf entity, expected;
+    struct described described;
     struct dsql_token written = {0};
     enum dsql_rc rc;
-    dsql_strbuf_init(&entity, entity_memory, sizeof(entity_memory));
-    dsql_strbuf_init(&expected, token_memory, sizeof(token_memory));
-    describe(call, token, &entity, &expected);
+    describe(call, token->values, &described);
     /* A key hits one row at most; what fails by itself at none needs no count before COMMIT. */
-    struct dsql_fence fence = {entity.ptr, expected.ptr, call->store->options.pipelined ? 0 : 1};
+    described.fence.rows = call->store->options.pipelined ? 0 : 1;
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         call->params[fields + i] = token->values[i];
         dsql_token_set(&written, i, &call->params[keys + i]);
     }
     if (call->store->options.pipelined)
         rc = dsql_cas_defer(call->tx->tx, &statement->guarded, call->params,
-                            fields + statement->extra, &fence, call->err);
+                            fields + statement->extra, &described.fence, call->err);
     else
         rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params, fields + statement->extra,
-                      &fence, call->err);
+                      &described.fence, call->err);
     if (rc)
         return rc;
     call->result->affected = 1;
@@ -152,10 +166,11 @@ enum dsql_rc dsql_call_exec(struct dsql_call *call)
             return rc;
         from += (size_t)1 << size;
     }
-    if ((call->op->flags & DSQL_OP_CAS) && call->result->affected == 0)
-        return dsql_err_set(call->err, DSQL_CONDITION_FAILED,
-                            "%s: the row is not there any more as it was expected", call->op->name);
-    return DSQL_OK;
+    if (call->op->fence.mode != DSQL_FENCE_OWN || call->result->affected > 0)
+        return DSQL_OK;
+    struct described described;
+    describe(call, call->params + call->op->fence.keys, &described);
+    return dsql_err_condition(call->err, call->op->name, &described.fence, 0);
 }
 
 /* Deletes in portions until the last was not full, or the caller's own limit is reached. */

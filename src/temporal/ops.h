@@ -19,9 +19,8 @@ enum dsql_op_flag { /* see the catalogue */
                     DSQL_OP_MULTI = 1,
                     DSQL_OP_QUEUED = 2,
                     DSQL_OP_GUARDED = 4,
-                    DSQL_OP_CAS = 8,
-                    DSQL_OP_BATCH = 16,
-                    DSQL_OP_SPECIAL = 32,
+                    DSQL_OP_BATCH = 8,
+                    DSQL_OP_SPECIAL = 16,
 };
 
 enum dsql_op_type {
@@ -36,13 +35,19 @@ enum dsql_op_type {
     DSQL_OP_TYPES,
 };
 
-enum dsql_fence_mode { DSQL_FENCE_NONE, DSQL_FENCE_LOCK, DSQL_FENCE_CHECK };
+enum dsql_fence_mode { DSQL_FENCE_NONE, DSQL_FENCE_LOCK, DSQL_FENCE_CHECK, DSQL_FENCE_OWN };
 enum dsql_fence_what {
     DSQL_FENCED_NOTHING,
     DSQL_FENCED_SHARD,
     DSQL_FENCED_EXECUTION,
     DSQL_FENCED_CURRENT,
     DSQL_FENCED_TASK_QUEUE,
+    DSQL_FENCED_USER_DATA,
+    DSQL_FENCED_NAMESPACE_METADATA,
+    DSQL_FENCED_CLUSTER_METADATA,
+    DSQL_FENCED_QUEUE_METADATA,
+    DSQL_FENCED_NEXUS_TABLE,
+    DSQL_FENCED_NEXUS_ENDPOINT,
 };
 
 enum dsql_choice {

@@ -83,7 +83,7 @@ static enum dsql_rc auto_fenced_body(struct dsql_tx *tx, void *arg, struct dsql_
     if (rc != DSQL_OK)
         return rc;
     a->params[u->token_param] = token.param;
-    struct dsql_fence fence = {.entity = u->entity, .token = token.shown};
+    struct dsql_fence fence = {.entity = u->entity, .key = u->key, .token = token.shown};
     return dsql_cas_defer(tx, u->update, a->params, u->count, &fence, err);
 }
 

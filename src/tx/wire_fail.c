@@ -89,11 +89,9 @@ void dsql_wire_fail_condition(struct dsql_wire *wire, const struct dsql_wire_ent
 {
     if (wire->failed.rc != DSQL_OK)
         return;
-    const struct dsql_fence_note *fence = entry->fence;
-    dsql_err_set(&wire->failed, DSQL_CONDITION_FAILED,
-                 "%s: %s is not at the expected %s any more (%lld rows)", entry->name,
-                 fence->entity, fence->token, (long long)rows);
-    dsql_err_hint(&wire->failed, "another owner changed it; do not retry with the same token");
+    const struct dsql_fence_note *note = entry->fence;
+    struct dsql_fence fence = {note->entity, note->key, note->token, note->rows};
+    (void)dsql_err_condition(&wire->failed, entry->name, &fence, rows);
 }
 
 void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entry *entry,

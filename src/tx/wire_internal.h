@@ -10,6 +10,7 @@
 #define DSQL_TX_WIRE_INTERNAL_H
 
 #include "base/shown.h"
+#include "tx/condition.h"
 #include "tx/wire.h"
 
 enum dsql_wire_kind {
@@ -24,7 +25,9 @@ enum dsql_wire_kind {
 /* The caller's fence, copied: its strings may be gone when the answer comes. */
 struct dsql_fence_note {
     int64_t rows;
-    char entity[192], token[128];
+    char entity[sizeof(((struct dsql_err *)0)->entity)];
+    char key[sizeof(((struct dsql_err *)0)->key)];
+    char token[128];
 };
 
 struct dsql_wire_entry {

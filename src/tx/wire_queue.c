@@ -112,6 +112,7 @@ static enum dsql_rc queue_statement(struct dsql_wire *wire, const struct dsql_st
             return no_memory(wire, stmt->name);
         entry->fence->rows = fence->rows;
         dsql_wire_copy(entry->fence->entity, sizeof(entry->fence->entity), fence->entity);
+        dsql_wire_copy(entry->fence->key, sizeof(entry->fence->key), fence->key);
         dsql_wire_copy(entry->fence->token, sizeof(entry->fence->token), fence->token);
     }
     int format = !(stmt->flags & DSQL_STMT_TEXT);

@@ -57,7 +57,7 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
 {
     (void)arg;
     struct dsql_param id = dsql_i32(1);
-    struct dsql_fence fence = {.entity = "row 1", .token = "it"};
+    struct dsql_fence fence = {.entity = "row", .key = "1", .token = "it"};
     struct dsql_rows *rows = NULL;
     enum dsql_rc rc = dsql_tx_query(tx, &READ, &id, 1, &rows, err);
     dsql_rows_free(rows);

@@ -27,7 +27,8 @@ case "$*" in
 esac
 SH
 stub dpkg-deb <<'SH'
-mkdir -p "$3/usr/bin" && : >"$3/usr/bin/promtool" && chmod +x "$3/usr/bin/promtool"
+mkdir -p "$3/usr/bin"
+for program in prometheus promtool; do : >"$3/usr/bin/$program" && chmod +x "$3/usr/bin/$program"; done
 SH
 stub npm <<'SH'
 echo "npm $1" >>"$NOTES/npm" && mkdir -p "$3/node_modules"
@@ -39,12 +40,14 @@ mkdir "$scratch/notes"
 bootstrap() { env NOTES="$scratch/notes" PATH="$scratch/stubs:$PATH" "$scratch/tree/scripts/bootstrap" "$@"; }
 asked() { cat "$scratch/notes/asked" 2>/dev/null || true; }
 
-# Without `test`, promtool is no reason for a network; with it, current lists need no update.
+# Without `test`, Prometheus is no reason for a network; with it, current lists need no update.
 expect 0 bootstrap
 [ -z "$out$err$(asked)" ] || fail "plain: $out $err $(asked)"
 expect 0 bootstrap test
-[ -x "$scratch/tree/.tools/promtool" ] || fail "no promtool"
-[ "$(asked)" = 'download -q prometheus' ] || fail "promtool: $(asked)"
+for program in prometheus promtool; do
+    [ -x "$scratch/tree/.tools/$program" ] || fail "no $program"
+done
+[ "$(asked)" = 'download -q prometheus' ] || fail "prometheus: $(asked)"
 [ "$(cat "$scratch/notes/npm")" = 'npm install' ] || fail "npm: $(cat "$scratch/notes/npm")"
 expect 0 bootstrap test
 [ -z "$out$err" ] || fail "again: $out $err"
@@ -66,6 +69,14 @@ if [ "$(id -u)" = 0 ]; then
     contains "$out" 'installing mandoc'
     [ "$(asked | paste -sd, | tr ' ' _)" = 'update_-q,install_-q_-y_--no-install-recommends_mandoc' ] ||
         fail "a package: $(asked)"
+
+    # What makes packages is nobody's need who makes none.
+    echo lintian >"$scratch/notes/missing"
+    expect 0 bootstrap
+    [ -z "$out$err" ] || fail "lintian, unasked: $out $err"
+    expect 0 bootstrap package
+    contains "$out" 'installing lintian'
+    echo mandoc >"$scratch/notes/missing"
     as_nobody=(setpriv --reuid nobody --regid nogroup --clear-groups)
 else
     echo mandoc >"$scratch/notes/missing"

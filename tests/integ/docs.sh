@@ -32,12 +32,32 @@ for page in dsql $("$dsql" help | awk '/Commands;/ {on = 1} /^References/ {on = 
 done
 grep -q DSQL_RESERVOIR_GUARD_WINDOW "$scratch/man/dsql-config.1" || fail "the settings are not in dsql-config.1"
 
-# Every link of README and docs leads somewhere.
+# Every link leads somewhere.
+python3 "$SOURCE_DIR/tests/integ/links.py" "$SOURCE_DIR" || fail "links that lead nowhere"
+
+# The runbook: each symptom says where it shows, and a test produces it. What it names is there.
 cd "$SOURCE_DIR"
-for page in README.md CHANGELOG.md docs/*.md; do
-    for target in $(grep -oE '\]\([^)#]+' "$page" | cut -c3- | grep -v '^http' || true); do
-        [ -e "$(dirname "$page")/$target" ] || fail "$page links to $target, which is not there"
+runbook=docs/operations.md
+awk '/^## / {on = $0 == "## Symptoms"} on && sub(/^### /, "")' $runbook >"$scratch/symptoms"
+[ "$(wc -l <"$scratch/symptoms")" -gt 15 ] || fail "too few symptoms in $runbook"
+while read -r symptom; do
+    for row in metric log command 'to see it'; do
+        awk -v "heading=### $symptom" -v "row=| $row | " '$0 == heading {on = 1; next} /^##/ {on = 0}
+            on && index($0, row) == 1 {found = 1} END {exit !found}' $runbook || fail "$runbook: $symptom has no '$row'"
     done
+    grep -qF "'$symptom'" tests/integ/symptoms_*.sh || fail "no test produces '$symptom'"
+done <"$scratch/symptoms"
+named() { grep -oE "\b$1" $runbook | sort -u; }
+for metric in $(named 'dsql_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//'); do
+    grep -q "^| \`$metric\` " docs/metrics.md || grep -q "\b$metric(" include/dsql/*.h || [ "$metric" = dsql_up_ ] ||
+        fail "$runbook names $metric, which is no metric"
+done
+for event in $(named 'event=[a-z_.]+' | sed 's/event=//'); do
+    grep -q "^| \`$event\` " docs/events.md || fail "$runbook names $event, which is no event"
+done
+for variable in $(named 'DSQL_[A-Z_]+'); do
+    grep -q "\`$variable\`" docs/configuration.md || grep -q "(${variable#DSQL_}," include/dsql/err.h ||
+        fail "$runbook names $variable, which is no setting"
 done
 # Every folder README's picture shows as present is there.
 sed -n 's/^    \(src\/[a-z]*\)\/.*/\1/p' README.md | while read -r folder; do

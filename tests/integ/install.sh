@@ -88,3 +88,15 @@ libdir=$(dirname "$(find "$scratch/stage/usr" -name libdsql.so)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 compile "$scratch/app/staged" "$(pkg-config --cflags --libs libdsql)"
 contains "$(LD_LIBRARY_PATH=$libdir "$scratch/app/staged")" "$wanted"
+
+# Each file that is staged belongs to one Debian package, and no package asks for what is not there.
+(
+    cd "$scratch/stage"
+    for list in "$SOURCE_DIR"/debian/*.install; do
+        while read -r pattern; do
+            # shellcheck disable=SC2086 # a pattern
+            find $pattern ! -type d || fail "there is no $pattern to package"
+        done <"$list"
+    done | sort >"$scratch/packaged"
+    find usr ! -type d | sort | diff - "$scratch/packaged" || fail "what is installed and what is packaged differ"
+)

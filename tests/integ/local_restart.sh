@@ -6,7 +6,6 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 data=$scratch/data
-pid=''
 
 # Somebody else's folder is left alone, and so is one of another version.
 mkdir "$scratch/mine" "$scratch/old"
@@ -35,7 +34,6 @@ contains "$err" '--data is given twice'
 python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(600)' \
     >"$scratch/taken" &
 squatter=$!
-trap 'kill $squatter ${pid:-} 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
 for _ in $(seq 600); do [ -s "$scratch/taken" ] && break; sleep 0.1; done
 mkdir "$scratch/empty"
 taken=$(cat "$scratch/taken")
@@ -49,29 +47,11 @@ done
 expect 2 env -u AWS_ACCESS_KEY_ID "$dsql" local --port 0 --aws-keys
 contains "$err" '--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set'
 
-start_local() { # start_local OPTIONS...
-    rm -f "$scratch/ready"
-    "$dsql" local --data "$data" --ready-file "$scratch/ready" "$@" >"$scratch/local.out" 2>"$scratch/local.err" &
-    pid=$!
-    for _ in $(seq 600); do
-        [ -e "$scratch/ready" ] && return
-        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
-    fail "dsql local is not ready"
-}
-stop_local() {
-    local status=0
-    kill -TERM $pid
-    wait $pid || status=$?
-    pid=''
-    [ $status = 0 ] || fail "SIGTERM ended it with $status: $(cat "$scratch/local.err")"
-}
-in_env() { bash -c 'source "$0"; "$@"' "$scratch/first" "$@"; }
 postgres_runs() { pgrep -f "postgres -D $data/pg" >/dev/null; }
 
 start_local --port 0 --metrics 127.0.0.1:0
 cp "$scratch/ready" "$scratch/first"
+client_env=$scratch/first
 in_env psql -qc 'create table kept (id int primary key)'
 in_env psql -qc 'insert into kept values (5)'
 expect 2 "$dsql" local --port 0 --data "$data"
@@ -106,8 +86,8 @@ expect 1 "$dsql" local exec --metrics "127.0.0.1:$port" -- true
 contains "$err" "$port"
 
 # Killed, and again: the data is there, nothing of it is orphaned, and clients go on with what they have.
-kill -KILL $pid
-wait $pid 2>/dev/null || true
+kill -KILL "$local_pid"
+wait "$local_pid" 2>/dev/null || true
 for _ in $(seq 300); do
     postgres_runs || break
     sleep 0.1
@@ -131,7 +111,7 @@ start_local --port 0 --time-scale 600
 ! grep -q event=local.seen "$scratch/local.err" || fail "a line about nothing: $(cat "$scratch/local.err")"
 expect 0 bash -c '. "$0"; psql -Atc "select 8"' "$scratch/ready"
 for _ in $(seq 600); do grep -q 'event=local.seen .*admitted=1 closed=1 .*statements=1 ' "$scratch/local.err" && break; sleep 0.1; done
-kill -0 $pid || fail "it ended"
+kill -0 "$local_pid" || fail "it ended"
 contains "$(grep event=local.seen "$scratch/local.err")" 'admitted=1 closed=1 expired=0 statements=1 '
 stop_local
 

@@ -6,30 +6,10 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 storm=$BUILD_DIR/tests/occ_storm
 data=$scratch/data
-chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
-victim='' run='' pid=''
-trap 'kill -KILL $victim $run 2>/dev/null || true; kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
-
-start_local() {
-    rm -f "$scratch/ready"
-    "$dsql" local --port 0 --data "$data" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
-    pid=$!
-    for _ in $(seq 600); do
-        [ -e "$scratch/ready" ] && return
-        kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
-    fail "dsql local is not ready"
-}
-stop_local() {
-    kill -TERM $pid
-    wait $pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"
-}
-in_env() { bash -c 'source "$0"; "$@"' "$scratch/ready" "$@"; }
 # The PostgreSQL behind, past the front. Without the client's environment.
 behind() { psql -X -h "$data/run" -U dsql_super -d postgres -Atqc "$1"; }
 
-start_local
+start_local --port 0
 in_env "$storm" make
 expect 0 in_env "$storm" run 0 16 40
 echo "all in order: $out"
@@ -93,7 +73,7 @@ stop_local
 
 # With a log of 64 entries many fail who need not, and nobody commits who must not.
 echo 'dsql.log_entries = 64' >>"$data/pg/postgresql.conf"
-start_local
+start_local --port 0
 [ "$(behind 'show dsql.log_entries')" = 64 ] || fail "the log is not small"
 expect 0 in_env "$storm" run 500 8 40
 echo "with a small log: $out"

@@ -123,35 +123,76 @@ static void two_workers(struct dsql_store *store, enum dsql_rc second, const cha
 }
 
 /* The token of a lock is in the predicate of the write: something that changes the row behind the
- * store's back, even in the same transaction, is noticed. */
-static void token_in_predicate(struct dsql_store *store, const char *name)
+ * store's back, even in the same transaction, is noticed, and the error says of what. */
+static void loses_token(struct dsql_store *store, struct dsql_store_tx *tx, int32_t shard,
+                        const char *sneak, enum dsql_op op, const void *write, const char *entity,
+                        const char *key, const char *token)
 {
-    static const struct dsql_stmt sneak = {
-        .name = "sneak",
-        .sql = "UPDATE executions SET db_record_version = 99 WHERE shard_id = $1",
-        .types = int4,
-    };
-    struct dsql_id ns = fixture_id(&fix), run = fixture_id(&fix);
-    int32_t shard = new_shard(store);
+    struct dsql_stmt behind = {.name = "behind", .sql = sneak, .types = int4};
     struct dsql_param param = dsql_i32(shard);
-    struct dsql_InsertIntoExecutions in = {shard, ns,       STR("wf"), run,      1,        2,
-                                           3,     STR("d"), STR("e"),  STR("s"), STR("se")};
-    struct dsql_UpdateExecutions update = {shard, ns,       STR("wf"), run,      2,        3,
-                                           3,     STR("d"), STR("e"),  STR("s"), STR("se")};
-    struct dsql_WriteLockExecutions lock = {shard, ns, STR("wf"), run};
-    REQUIRE_OK(dsql_call_InsertIntoExecutions(store, NULL, &in, 1, NULL, &err));
-
-    struct dsql_store_tx *tx = begin(store);
-    REQUIRE_OK(dsql_call_WriteLockExecutions(store, tx, &lock, NULL, &err));
-    REQUIRE_OK(dsql_tx_exec(dsql_store_tx_of(tx), &sneak, &param, 1, NULL, &err));
-    enum dsql_rc rc = dsql_call_UpdateExecutions(store, tx, &update, 1, NULL, &err);
+    REQUIRE_OK(dsql_tx_exec(dsql_store_tx_of(tx), &behind, &param, 1, NULL, &err));
+    enum dsql_rc rc = dsql_store_call_typed(store, tx, op, write, 1, NULL, &err);
     if (rc == DSQL_OK) /* queued: it comes to light at COMMIT */
         rc = dsql_store_commit(tx, &err);
     else
         dsql_store_rollback(tx);
-    REQUIRE(rc == DSQL_CONDITION_FAILED, "%s: %s", name, dsql_rc_name(rc));
-    REQUIRE(strstr(err.message, "execution") && strstr(err.message, "db_record_version 1"), "%s",
-            err.message);
+    char whose[32];
+    int len = snprintf(whose, sizeof(whose), "%s%d", key, shard);
+    REQUIRE(rc == DSQL_CONDITION_FAILED, "%s: %s", entity, dsql_rc_name(rc));
+    REQUIRE(strcmp(err.entity, entity) == 0, "%s, not %s", err.entity, entity);
+    REQUIRE(strncmp(err.key, whose, (size_t)len) == 0, "%s: %s", entity, err.key);
+    REQUIRE(strstr(err.message, token), "%s", err.message);
+    printf("a changed token is noticed: %s\n", err.message);
+}
+
+static void token_in_predicate(struct dsql_store *store)
+{
+    struct dsql_id ns = fixture_id(&fix), run = fixture_id(&fix), other = fixture_id(&fix);
+    int32_t shard = new_shard(store);
+
+    struct dsql_store_tx *tx = begin(store);
+    struct dsql_UpdateShards shard_write = {shard, 3, STR("d"), STR("e")};
+    read_lock(store, tx, shard);
+    loses_token(store, tx, shard, "UPDATE shards SET range_id = 2 WHERE shard_id = $1",
+                DSQL_OP_UpdateShards, &shard_write, "shard", "", "range_id 1");
+
+    struct dsql_InsertIntoExecutions in = {shard, ns,       STR("wf"), run,      1,        2,
+                                           3,     STR("d"), STR("e"),  STR("s"), STR("se")};
+    struct dsql_UpdateExecutions write = {shard, ns,       STR("wf"), run,      2,        3,
+                                          3,     STR("d"), STR("e"),  STR("s"), STR("se")};
+    struct dsql_WriteLockExecutions lock = {shard, ns, STR("wf"), run};
+    REQUIRE_OK(dsql_call_InsertIntoExecutions(store, NULL, &in, 1, NULL, &err));
+    tx = begin(store);
+    REQUIRE_OK(dsql_call_WriteLockExecutions(store, tx, &lock, NULL, &err));
+    loses_token(store, tx, shard,
+                "UPDATE executions SET db_record_version = 99 WHERE shard_id = $1",
+                DSQL_OP_UpdateExecutions, &write, "execution", "", "db_record_version 1");
+
+    struct dsql_InsertIntoCurrentExecutions current = {
+        shard,         ns, STR("wf"), DSQL_NULL_I64, run, STR("r"), 1, 1,
+        DSQL_NULL_I64, 1,  STR("d"),  STR("e")};
+    struct dsql_UpdateCurrentExecutions current_write = {
+        shard,         ns, STR("wf"), DSQL_NULL_I64, other, STR("r"), 1, 1,
+        DSQL_NULL_I64, 1,  STR("d"),  STR("e")};
+    struct dsql_LockCurrentExecutions current_lock = {shard, ns, STR("wf"), DSQL_NULL_I64};
+    REQUIRE_OK(dsql_call_InsertIntoCurrentExecutions(store, NULL, &current, 1, NULL, &err));
+    tx = begin(store);
+    REQUIRE_OK(dsql_call_LockCurrentExecutions(store, tx, &current_lock, NULL, &err));
+    loses_token(store, tx, shard,
+                "UPDATE current_executions SET run_id = gen_random_uuid() WHERE shard_id = $1",
+                DSQL_OP_UpdateCurrentExecutions, &current_write, "current execution", "",
+                "run_id ");
+
+    struct dsql_InsertIntoTaskQueues queue = {2, shard, STR("q"), 4, STR("d"), STR("e")};
+    struct dsql_UpdateTaskQueues queue_write = {2, shard, STR("q"), 5, STR("d"), STR("e")};
+    struct dsql_LockTaskQueues queue_lock = {2, shard, STR("q")};
+    REQUIRE_OK(dsql_call_InsertIntoTaskQueues(store, NULL, &queue, 1, NULL, &err));
+    tx = begin(store);
+    REQUIRE_OK(dsql_call_LockTaskQueues(store, tx, &queue_lock, NULL, &err));
+    loses_token(store, tx, shard, "UPDATE task_queues_v2 SET range_id = 9 WHERE range_hash = $1",
+                DSQL_OP_UpdateTaskQueues, &queue_write, "task queue", "2/", "range_id 4");
+    REQUIRE(strstr(err.key, "/q"), "%s", err.key);
+
     char sql[100];
     (void)snprintf(sql, sizeof(sql), "SELECT db_record_version FROM executions WHERE shard_id = %d",
                    shard);
@@ -159,7 +200,6 @@ static void token_in_predicate(struct dsql_store *store, const char *name)
     REQUIRE(version == 1, "the transaction left %lld behind", (long long)version);
     struct dsql_DeleteFromExecutions gone = {shard, ns, STR("wf"), run};
     REQUIRE_OK(dsql_call_DeleteFromExecutions(store, NULL, &gone, 1, NULL, &err));
-    printf("a changed token is noticed: %s: %s\n", name, err.message);
 }
 
 /* A body that is run again sees its inputs as they were: the negated txn_id of a history node is
@@ -234,9 +274,23 @@ static void id_collision(struct dsql_store *store)
     printf("a collision of ids costs a new one\n");
 }
 
-int main(void)
+/* With the lock that the store chose by itself. */
+static int with_the_lock_found(void)
+{
+    fixture_open(&fix, 4, NULL);
+    bool shared = dsql_store_shard_lock(fix.store) == DSQL_SHARD_LOCK_KEY_SHARE;
+    const char *name = shared ? "FOR KEY SHARE, found" : "FOR UPDATE, found";
+    stale_owner(fix.store, name);
+    two_workers(fix.store, shared ? DSQL_OK : DSQL_CONFLICT, name);
+    fixture_close(&fix);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     struct dsql_store_options key_share, for_update;
+    if (argc > 1 && strcmp(argv[1], "probe") == 0)
+        return with_the_lock_found();
     dsql_store_options_default(&key_share);
     key_share.shard_lock = DSQL_SHARD_LOCK_KEY_SHARE;
     dsql_store_options_default(&for_update);
@@ -249,8 +303,8 @@ int main(void)
     without_lock(fix.store);
     two_workers(fix.store, DSQL_OK, "FOR KEY SHARE");
     two_workers(fallback, DSQL_CONFLICT, "FOR UPDATE");
-    token_in_predicate(fix.store, "queued");
-    token_in_predicate(fallback, "waited for");
+    token_in_predicate(fix.store);
+    token_in_predicate(fallback);
     retried_inputs(fix.store);
     id_collision(fix.store);
     dsql_store_close(fallback);

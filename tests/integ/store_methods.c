@@ -54,6 +54,13 @@ static int mode; /* 0 pool, 1 pipelined, 2 one by one */
         enum dsql_rc got_ = dsql_call_##name(store, tx, &input_, 1, &result, &err);                \
         REQUIRE(got_ == (wanted), "%s: %s", dsql_rc_name(got_), err.message);                      \
     } while (0)
+/* Its own token does not hold, and the error says of what. */
+#define LOSES(name, what, ...)                                                                     \
+    do {                                                                                           \
+        EXEC_RC(name, DSQL_CONDITION_FAILED, __VA_ARGS__);                                         \
+        REQUIRE(result.affected == 0);                                                             \
+        REQUIRE(strcmp(err.entity, what) == 0 && *err.key, "%s, %s", err.entity, err.key);         \
+    } while (0)
 #define SAME(slice, text)                                                                          \
     REQUIRE((slice).len == strlen(text) && memcmp((slice).ptr, text, strlen(text)) == 0)
 #define SAME_ID(a, b) REQUIRE(memcmp(&(a), &(b), sizeof(struct dsql_id)) == 0)
@@ -353,8 +360,7 @@ static void matching(void)
         REQUIRE(lock.range_id == 5);
         EXEC(UpdateTaskQueues, 1, version, hash, id, 6, STR("q2"), STR("e"));
         called[mode][DSQL_OP_DeleteFromTaskQueues] = true;
-        EXEC_RC(DeleteFromTaskQueues, DSQL_CONDITION_FAILED, version, hash, id, 5);
-        REQUIRE(result.affected == 0);
+        LOSES(DeleteFromTaskQueues, "task queue", version, hash, id, 5);
         EXEC(DeleteFromTaskQueues, 1, version, hash, id, 6);
         EXEC(DeleteFromTaskQueues, 1, version, hash, other, 5);
         QUERY_RC(SelectFromTaskQueues, DSQL_NOT_FOUND, version, hash, id, DSQL_NULL_I64,
@@ -370,7 +376,7 @@ static void user_data(void)
     struct dsql_GetTaskQueuesByBuildId_row name;
     struct dsql_CountTaskQueuesByBuildId_row count;
     EXEC(UpdateTaskQueueUserData, 1, ns, STR("q"), 0, STR("u"), STR("e"));
-    EXEC_RC(UpdateTaskQueueUserData, DSQL_CONDITION_FAILED, ns, STR("q"), 7, STR("u"), STR("e"));
+    LOSES(UpdateTaskQueueUserData, "task queue user data", ns, STR("q"), 7, STR("u"), STR("e"));
     EXEC(UpdateTaskQueueUserData, 1, ns, STR("q"), 1, STR("u2"), STR("e"));
     if (!tx)
         EXEC_RC(UpdateTaskQueueUserData, DSQL_DUPLICATE, ns, STR("q"), 0, STR("u"), STR("e"));
@@ -413,7 +419,8 @@ static void namespaces(void)
     QUERY(SelectFromNamespaceMetadata, 1, &meta, 54321);
     REQUIRE(lock.notification_version == meta.notification_version);
     EXEC(UpdateNamespaceMetadata, 1, 54321, meta.notification_version);
-    EXEC_RC(UpdateNamespaceMetadata, DSQL_CONDITION_FAILED, 54321, meta.notification_version);
+    LOSES(UpdateNamespaceMetadata, "namespace metadata", 54321, meta.notification_version);
+    REQUIRE(strcmp(err.key, "54321") == 0, "%s", err.key);
 }
 
 static void cluster(void)
@@ -427,7 +434,7 @@ static void cluster(void)
     (void)snprintf(name, sizeof(name), "c-%d-%d", shard, mode);
     EXEC(SaveClusterMetadata, 1, 0, STR(name), 0, STR("d"), STR("e"));
     EXEC(SaveClusterMetadata, 1, 0, STR(name), 1, STR("d2"), STR("e"));
-    EXEC_RC(SaveClusterMetadata, DSQL_CONDITION_FAILED, 0, STR(name), 1, STR("d3"), STR("e"));
+    LOSES(SaveClusterMetadata, "cluster metadata", 0, STR(name), 1, STR("d3"), STR("e"));
     QUERY(GetClusterMetadata, 1, &row, 0, STR(name));
     REQUIRE(row.version == 2);
     QUERY(WriteLockGetClusterMetadata, 1, &lock, 0, STR(name));
@@ -481,7 +488,7 @@ static void queues(void)
     EXEC(RangeDeleteFromMessages, 1, shard, 0, 100);
     EXEC(InsertIntoQueueMetadata, 1, shard, STR("d"), STR("e"), 0);
     EXEC(UpdateQueueMetadata, 1, shard, 0, STR("d2"), STR("e"));
-    EXEC_RC(UpdateQueueMetadata, DSQL_CONDITION_FAILED, shard, 0, STR("d3"), STR("e"));
+    LOSES(UpdateQueueMetadata, "queue metadata", shard, 0, STR("d3"), STR("e"));
     QUERY(SelectFromQueueMetadata, 1, &meta, shard);
     QUERY(LockQueueMetadata, 1, &lock, shard);
     REQUIRE(meta.version == 1 && lock.version == 1);
@@ -511,9 +518,10 @@ static void nexus(void)
     REQUIRE(version.version == 0);
     EXEC(InitializeNexusEndpointsTableVersion, 1, shard);
     EXEC(IncrementNexusEndpointsTableVersion, 1, shard, 1);
-    EXEC_RC(IncrementNexusEndpointsTableVersion, DSQL_CONDITION_FAILED, shard, 1);
+    LOSES(IncrementNexusEndpointsTableVersion, "nexus endpoints", shard, 1);
     EXEC(InsertIntoNexusEndpoints, 1, tree, STR("d"), STR("e"));
     EXEC(UpdateNexusEndpoint, 1, tree, 1, STR("d2"), STR("e"));
+    LOSES(UpdateNexusEndpoint, "nexus endpoint", tree, 1, STR("d2"), STR("e"));
     QUERY(GetNexusEndpointByID, 1, &row, tree);
     REQUIRE(row.version == 2);
     QUERY(ListNexusEndpoints, 1, &item, none, 1);

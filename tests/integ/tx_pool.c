@@ -171,7 +171,7 @@ static enum dsql_rc take_over(struct dsql_tx *tx, void *arg, struct dsql_err *er
     struct contender *c = arg;
     char token[32];
     snprintf(token, sizeof(token), "v %lld", (long long)c->token);
-    struct dsql_fence fence = {.entity = "row 1", .token = token};
+    struct dsql_fence fence = {.entity = "row", .key = "1", .token = token};
     return dsql_cas(tx, &CAS_V, PARAMS(dsql_i32(1), dsql_i64(c->token + 1), dsql_i64(c->token)),
                     &fence, err);
 }
@@ -277,7 +277,7 @@ TEST(a_cancel_ends_the_wait_for_a_connection)
 TEST(fences_work_on_the_pool)
 {
     struct dsql_err err = {0};
-    struct dsql_fence fence = {.entity = "row 1", .token = "v 0"};
+    struct dsql_fence fence = {.entity = "row", .key = "1", .token = "v 0"};
     ok(dsql_fenced_update(pool, "fenced", &CAS_V, PARAMS(dsql_i32(1), dsql_i64(5), dsql_i64(0)),
                           &fence, NULL, &err));
     assert_int_equal(dsql_fenced_update(pool, "fenced", &CAS_V,
@@ -286,7 +286,7 @@ TEST(fences_work_on_the_pool)
                      DSQL_CONDITION_FAILED);
     struct dsql_param read = dsql_i32(1);
     struct dsql_param params[] = {dsql_i32(1), dsql_i64(9), dsql_null()};
-    struct dsql_auto_fence update = {&READ_V, &read, 1, &CAS_V, params, 3, 2, "row 1"};
+    struct dsql_auto_fence update = {&READ_V, &read, 1, &CAS_V, params, 3, 2, "row", "1"};
     ok(dsql_auto_fenced_update(pool, "auto", &update, NULL, &err));
     assert_int_equal(number("SELECT v FROM p WHERE id = 1"), 9);
 }

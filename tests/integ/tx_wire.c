@@ -121,7 +121,7 @@ static enum dsql_rc shape_body(struct dsql_tx *tx, void *arg, struct dsql_err *e
     for (int i = 0; i < s->deferred; i++)
         ok(dsql_tx_defer(tx, &SET_V_PREPARED, PARAMS(dsql_i32(2), dsql_i32(i)), err));
     if (s->fenced) {
-        struct dsql_fence fence = {"row 3", "v 30", s->fence_rows};
+        struct dsql_fence fence = {"row", "3", "v 30", s->fence_rows};
         ok(dsql_cas_defer(tx, s->fenced, PARAMS(dsql_i32(3), dsql_i32(30), dsql_i32(30)), &fence,
                           err));
     }
@@ -286,7 +286,7 @@ TEST(a_fence_that_does_not_hold_is_condition_failed)
         for (int deferred = 0; deferred < 2; deferred++) {
             struct dsql_err err = {0};
             struct dsql_tx *tx = begin();
-            struct dsql_fence fence = {.entity = "row 1", .token = "v 99"};
+            struct dsql_fence fence = {.entity = "row", .key = "1", .token = "v 99"};
             ok(dsql_tx_defer(tx, &SET_V, PARAMS(dsql_i32(2), dsql_i32(21)), &err));
             enum dsql_rc rc;
             if (deferred) {
@@ -300,7 +300,9 @@ TEST(a_fence_that_does_not_hold_is_condition_failed)
             }
             rc = dsql_tx_commit(tx, &err);
             assert_int_equal(rc, DSQL_CONDITION_FAILED);
-            assert_non_null(strstr(err.message, "row 1"));
+            assert_non_null(strstr(err.message, "row 1 is not at the expected v 99"));
+            assert_string_equal(err.entity, "row");
+            assert_string_equal(err.key, "1");
             assert_non_null(strstr(err.message, "v 99"));
             assert_non_null(strstr(err.message, stmts[i]->name));
             /* Nothing of the transaction is there. */
@@ -316,7 +318,7 @@ TEST(a_fence_that_holds_passes_with_the_true_count)
     int64_t n = 0;
     struct dsql_err err = {0};
     ok(dsql_cas(tx, &CAS_V, PARAMS(dsql_i32(1), dsql_i32(11), dsql_i32(10)),
-                &(struct dsql_fence){"row 1", "v 10", 1}, &err));
+                &(struct dsql_fence){"row", "1", "v 10", 1}, &err));
     ok(dsql_tx_send(tx, &CAS_V_RAISING, PARAMS(dsql_i32(2), dsql_i32(21), dsql_i32(20)), &ticket,
                     &err));
     ok(dsql_tx_take(tx, ticket, &n, NULL, &err));
@@ -330,7 +332,7 @@ TEST(an_exact_count_is_checked_before_commit)
     static const struct dsql_stmt all = {.name = "all", .sql = "UPDATE t SET v = 0"};
     struct dsql_err err = {0};
     struct dsql_tx *tx = begin();
-    ok(dsql_cas_defer(tx, &all, NULL, 0, &(struct dsql_fence){"one row", "it", 1}, &err));
+    ok(dsql_cas_defer(tx, &all, NULL, 0, &(struct dsql_fence){"one row", NULL, "it", 1}, &err));
     assert_int_equal(dsql_tx_commit(tx, &err), DSQL_CONDITION_FAILED);
     assert_int_equal(number("SELECT sum(v) FROM t"), 60);
 }
@@ -338,7 +340,7 @@ TEST(an_exact_count_is_checked_before_commit)
 TEST(fenced_updates_are_one_call)
 {
     struct dsql_err err = {0};
-    struct dsql_fence fence = {.entity = "row 1", .token = "v 10"};
+    struct dsql_fence fence = {.entity = "row", .key = "1", .token = "v 10"};
     ok(dsql_fenced_update_on(&db.source, "fenced", &CAS_V,
                              PARAMS(dsql_i32(1), dsql_i32(11), dsql_i32(10)), &fence, NULL, &err));
     assert_int_equal(round_trips("fenced"), 1);
@@ -353,7 +355,7 @@ TEST(fenced_updates_are_one_call)
 
     struct dsql_param read[] = {dsql_i32(2)};
     struct dsql_param params[] = {dsql_i32(2), dsql_i32(22), dsql_null()};
-    struct dsql_auto_fence update = {&READ_V, read, 1, &CAS_V, params, 3, 2, "row 2"};
+    struct dsql_auto_fence update = {&READ_V, read, 1, &CAS_V, params, 3, 2, "row", "2"};
     ok(dsql_auto_fenced_update_on(&db.source, "auto", &update, NULL, &err));
     assert_int_equal(number("SELECT v FROM t WHERE id = 2"), 22);
     read[0] = dsql_i32(77);
@@ -485,7 +487,7 @@ static enum dsql_rc count_body(struct dsql_tx *tx, void *arg, struct dsql_err *e
 {
     ++*(int *)arg;
     return dsql_cas(tx, &CAS_V, PARAMS(dsql_i32(1), dsql_i32(1), dsql_i32(99)),
-                    &(struct dsql_fence){"row 1", "v 99", 0}, err);
+                    &(struct dsql_fence){"row", "1", "v 99", 0}, err);
 }
 
 TEST(a_condition_that_failed_is_not_tried_again)

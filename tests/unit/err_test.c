@@ -76,12 +76,14 @@ TEST(an_error_may_quote_itself)
 
 TEST(set_fills_and_returns)
 {
-    struct dsql_err err = {.sqlstate = "40001", .hint = "old"};
+    struct dsql_err err = {.sqlstate = "40001", .hint = "old", .entity = "shard", .key = "1"};
     assert_int_equal(dsql_err_set(&err, DSQL_INVALID, "bad %s", "value"), DSQL_INVALID);
     assert_int_equal(err.rc, DSQL_INVALID);
     assert_string_equal(err.message, "bad value");
     assert_string_equal(err.sqlstate, "");
     assert_string_equal(err.hint, "");
+    assert_string_equal(err.entity, "");
+    assert_string_equal(err.key, "");
     dsql_err_hint(&err, "use %d", 5);
     assert_string_equal(err.hint, "use 5");
     assert_int_equal(dsql_err_set(NULL, DSQL_IO, "nobody listens"), DSQL_IO);

@@ -243,9 +243,16 @@ TEST(the_process_log_can_be_redirected)
     dsql_log_set_sink(collect, &seen);
     dsql_log(dsql_log_default(), DSQL_EVENT_CONFIG_ADJUSTED, DSQL_F("i", 1));
     assert_int_equal(seen.lines, 1);
-    dsql_log_set_level(DSQL_LOG_ERROR);
+    dsql_log_set_level_by_setting(DSQL_LOG_ERROR);
     dsql_log(dsql_log_default(), DSQL_EVENT_CONFIG_ADJUSTED, DSQL_F("i", 2));
     assert_int_equal(seen.lines, 1);
+    dsql_log_set_level(DSQL_LOG_INFO);
+    dsql_log_set_level_by_setting(DSQL_LOG_ERROR); /* too late: the program has spoken */
+    dsql_log(dsql_log_default(), DSQL_EVENT_CONFIG_ADJUSTED, DSQL_F("i", 2));
+    assert_int_equal(seen.lines, 2);
+    dsql_log_set_level(DSQL_LOG_ERROR);
+    dsql_log(dsql_log_default(), DSQL_EVENT_CONFIG_ADJUSTED, DSQL_F("i", 3));
+    assert_int_equal(seen.lines, 2);
     dsql_log_set_level(DSQL_LOG_INFO);
     dsql_log_set_sink(NULL, NULL);
 }

@@ -10,7 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"strconv"
 	"sync"
 
 	"go.temporal.io/server/common/persistence"
@@ -21,6 +21,8 @@ type Error struct {
 	Op       string
 	Code     string // "CONFLICT", "COMMIT_UNKNOWN", ...: enum dsql_rc
 	SQLState string
+	Entity   string // of CONDITION_FAILED: "shard", "execution", ...
+	Key      string // which one
 	Message  string
 	Hint     string
 	rc       C.int
@@ -31,6 +33,8 @@ func newError(op string, rc C.int, err *C.struct_dsql_err) *Error {
 		Op:       op,
 		Code:     C.GoString(C.dsql_rc_name(C.enum_dsql_rc(rc))),
 		SQLState: C.GoString(&err.sqlstate[0]),
+		Entity:   C.GoString(&err.entity[0]),
+		Key:      C.GoString(&err.key[0]),
 		Message:  C.GoString(&err.message[0]),
 		Hint:     C.GoString(&err.hint[0]),
 		rc:       rc,
@@ -129,16 +133,14 @@ func conditionError(e *Error) error {
 	if !e.is(C.DSQL_CONDITION_FAILED) {
 		return nil
 	}
-	var shard int32
-	switch {
-	case strings.Contains(e.Message, "current execution "):
+	switch e.Entity {
+	case "current execution":
 		return &persistence.CurrentWorkflowConditionFailedError{Msg: e.Error()}
-	case strings.Contains(e.Message, "execution "):
+	case "execution":
 		return &persistence.WorkflowConditionFailedError{Msg: e.Error()}
-	}
-	if _, after, found := strings.Cut(e.Message, "shard "); found {
-		_, _ = fmt.Sscanf(after, "%d", &shard)
-		return &persistence.ShardOwnershipLostError{ShardID: shard, Msg: e.Error()}
+	case "shard":
+		shard, _ := strconv.ParseInt(e.Key, 10, 32)
+		return &persistence.ShardOwnershipLostError{ShardID: int32(shard), Msg: e.Error()}
 	}
 	return nil
 }

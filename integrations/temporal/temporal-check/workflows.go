@@ -17,7 +17,7 @@ var kinds = []string{"activity", "retry", "timer", "signal", "child", "again", "
 
 func expected(kind, id string) string { return kind + ":" + id }
 
-func options(ctx workflow.Context) workflow.Context {
+func withOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
@@ -70,6 +70,6 @@ func Check(ctx workflow.Context, kind string, run int) (string, error) {
 
 func finish(ctx workflow.Context, answer string, failures int) (string, error) {
 	var echoed string
-	err := workflow.ExecuteActivity(options(ctx), Echo, answer, failures).Get(ctx, &echoed)
+	err := workflow.ExecuteActivity(withOptions(ctx), Echo, answer, failures).Get(ctx, &echoed)
 	return echoed, err
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -105,6 +106,17 @@ func load(o options) (*config.Config, error) {
 	return cfg, yaml.Unmarshal(text.Bytes(), cfg)
 }
 
+// defaults are what suits a server of Temporal better than what suits every program; the environment counts
+// more. Temporal calls at any time and from everywhere: connections that were lost must come back at once,
+// and a caller rather waits for one than fails.
+func defaults() {
+	for name, value := range map[string]string{"DSQL_RESERVOIR_ENABLED": "true", "DSQL_RESERVOIR_EMPTY_WAIT": "2s"} {
+		if _, set := os.LookupEnv(name); !set {
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
 // open refuses a cluster whose schema is older than what this server needs. Stores of Temporal's own are
 // none of its business.
 func open(cfg *config.Config) (func(), error) {
@@ -122,6 +134,16 @@ func settings() dynamicconfig.Client {
 		dynamicconfig.MaxIDLengthLimit.Key():     255,
 		dynamicconfig.TransactionSizeLimit.Key(): 4_000_000,
 	}
+}
+
+// frontend is where this process's own frontend answers.
+func frontend(cfg *config.Config) string {
+	rpc := cfg.Services["frontend"].RPC
+	host := rpc.BindOnIP
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(rpc.GRPCPort))
 }
 
 // register waits for the frontend and registers a namespace.
@@ -166,6 +188,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	defaults()
 	done, err := open(cfg)
 	if err != nil {
 		return err
@@ -189,7 +212,7 @@ func run() error {
 		go serveMetrics(o.metrics)
 	}
 	if o.namespace != "" && slices.Contains(services, "frontend") {
-		address := fmt.Sprintf("127.0.0.1:%d", cfg.Services["frontend"].RPC.GRPCPort)
+		address := frontend(cfg)
 		go func() {
 			if err := register(address, o.namespace); err != nil {
 				fmt.Fprintf(os.Stderr, "temporal-dsql-server: namespace %s: %v\n", o.namespace, err)

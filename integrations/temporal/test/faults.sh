@@ -1,54 +1,74 @@
 #!/bin/bash
 # Workflows while everything fails: 40001 at 5 % of commits, connections closed at COMMIT with and without
-# it having been applied, connections dropped, the server killed -9, PostgreSQL killed -9. Every workflow
-# completes, once. COUNT workflows (70) in each round.
+# it having been applied, connections dropped, the server killed -9, PostgreSQL killed -9, and all of it
+# together. Every workflow completes, exactly once. COUNT workflows (70) in each round; arguments choose
+# rounds by name.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 count=${COUNT:-70}
 
-round() { # round NAME COMMAND...: workflows while COMMAND runs
-    local name=$1 status=0
-    shift
-    "$check" --address "$address_a" --count "$count" --at 20 --limit 300s >"$scratch/check" 2>&1 &
-    local check_pid=$!
-    servers="$servers $check_pid"
-    "$@"
-    wait $check_pid || status=$?
-    [ $status = 0 ] || fail "$name: $(tail -5 "$scratch/check"); $(grep -h '"level":"error"' "$scratch"/a.*.log | tail -3 | cut -c1-400)"
-    echo "$name: $(cat "$scratch/check")"
-}
+fault() { "$dsql" local fault --data "$scratch/data" "$@" >/dev/null; }
 
 drop_often() {
-    for _ in 1 2 3 4; do
-        sleep 1
-        "$dsql" local fault drop=50% >/dev/null
+    while kill -0 "$check_pid" 2>/dev/null; do
+        fault drop=50%
+        sleep 2
     done
 }
 
 restart_server() {
-    sleep 3
+    reached "$@" || return 0
     kill_server "$pid_a" KILL
     start_server a --port "${address_a##*:}"
 }
 
 # PostgreSQL dies, the endpoint ends with it and comes back with the same keys and at the same port.
 restart_postgres() {
-    sleep 3
+    reached "$@" || return 0
     kill -KILL "$(head -1 "$scratch/data/pg/postmaster.pid")"
     wait "$local_pid" 2>/dev/null || true
     start_local --port "$PGPORT" --aws-keys
 }
 
-start_local --port 0
-"$dsql" schema apply >/dev/null
+thrice() { # thrice COMMAND: at a quarter, half and three quarters of the way
+    for quarter in 1 2 3; do "$@" $quarter 4; done
+}
+
+everything() {
+    local faults=(conflict-commit=5% close-commit=1% close-applied=1% seed=3)
+    fault "${faults[@]}"
+    restart_server 1 5
+    fault drop=50%
+    restart_postgres 2 5
+    fault "${faults[@]}"
+    restart_server 3 5
+    fault drop=50%
+    restart_postgres 4 5
+    fault "${faults[@]}"
+}
+
+none() { workflows 'nothing fails' "$count" true; }
+conflicts() {
+    fault conflict-commit=5% seed=1
+    workflows '40001 at 5 % of commits' "$count" true
+}
+closes() {
+    fault close-commit=2% close-applied=2% seed=2
+    workflows 'connections closed at 4 % of commits, half of them after it was applied' "$count" true
+}
+drops() { workflows 'half of the connections dropped, every two seconds' "$count" drop_often; }
+server() { workflows 'the server killed -9 three times' "$count" thrice restart_server; }
+postgres() { workflows 'PostgreSQL killed -9 three times' "$count" thrice restart_postgres; }
+together() { workflows 'all of it together' "$count" everything; }
+
+start_cluster --port 0
 start_server a --port 0
-"$dsql" local fault conflict-commit=5% seed=1 >/dev/null
-round 'conflicts at 5 % of commits' true
-"$dsql" local fault clear >/dev/null
-"$dsql" local fault close-commit=2% close-applied=2% seed=2 >/dev/null
-round 'connections closed at 4 % of commits' true
-"$dsql" local fault clear >/dev/null
-round 'half of the connections dropped, four times' drop_often
-round 'the server killed -9' restart_server
-round 'PostgreSQL killed -9' restart_postgres
+[ $# -gt 0 ] || set -- none conflicts closes drops server postgres together
+for round; do
+    "$round"
+    fault clear
+done
+for round in $rounds_of; do # once more, when all is quiet
+    "$check" --audit --address "$address_a" --prefix "${round%:*}" --count "${round#*:}" --limit 300s
+done | awk '{n += $1; runs += $3; events += $5} END {printf "in all: %d workflows, %d runs, %d events, each exactly once\n", n, runs, events}'
 kill_server "$pid_a" TERM

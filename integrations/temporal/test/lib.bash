@@ -1,60 +1,46 @@
 #!/bin/bash
 # shellcheck disable=SC2034 # what is set here is used by those who read this file
-# What the scripts here share: a 'dsql local' with its data in a scratch folder, servers on it.
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../../.." && pwd)
-dsql=$root/build/dsql
+# What the scripts here share: servers on a 'dsql local', and workflows on them.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+export SOURCE_DIR=$root BUILD_DIR=$root/build
+# shellcheck source=tests/integ/lib.bash
+. "$root/tests/integ/lib.bash"
 server=$root/build/temporal/temporal-dsql-server
 check=$root/build/temporal/temporal-check
-export AWS_EC2_METADATA_DISABLED=true DSQL_STAGGERED_STARTUP=false DSQL_LOG_LEVEL=${DSQL_LOG_LEVEL:-error}
-scratch=$(mktemp -d)
-chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
-local_pid='' servers=''
+export DSQL_STAGGERED_STARTUP=false DSQL_LOG_LEVEL=${DSQL_LOG_LEVEL:-error}
 
-cleanup() {
-    # shellcheck disable=SC2086 # a list
-    [ -z "$servers" ] || kill -KILL $servers 2>/dev/null || true
-    [ -z "$local_pid" ] || kill -TERM "$local_pid" 2>/dev/null || true
-    wait 2>/dev/null || true
-    rm -rf "$scratch"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-
-start_local() { # start_local OPTIONS...
-    rm -f "$scratch/ready"
-    "$dsql" local --data "$scratch/data" --ready-file "$scratch/ready" "$@" >"$scratch/local.out" 2>"$scratch/local.err" &
-    local_pid=$!
-    for _ in $(seq 600); do
-        [ ! -e "$scratch/ready" ] || break
-        kill -0 "$local_pid" 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
+start_cluster() { # start_cluster OPTIONS...: a 'dsql local' with this shell as its client, and the schema
+    start_local "$@"
     # shellcheck disable=SC1091 # written by dsql local
     . "$scratch/ready"
+    "$dsql" schema apply >/dev/null
 }
 
-# start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME.
+# The PostgreSQL behind the endpoint, past its faults.
+behind() { # behind DATABASE ARGUMENT...
+    env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/data/run" -U dsql_super -d "$@"
+}
+
+# start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME. A server that ends
+# while it starts is started again, as a supervisor would: Temporal gives up on the first error it meets
+# then, be it a dropped connection.
 start_server() {
-    local name=$1 pid address
+    local name=$1 pid log address=''
     shift
-    # Each start has a log of its own; a server that is still paused must not be mistaken for this one.
-    local log=$scratch/$name.$((++starts)).log
-    "$server" "$@" >"$log" 2>&1 &
-    pid=$!
-    servers="$servers $pid"
-    for _ in $(seq 1200); do
-        ! grep -q '^Temporal is at' "$log" || break
-        kill -0 $pid 2>/dev/null || fail "the server ended: $(tail -3 "$log")"
-        sleep 0.1
+    for _ in 1 2 3 4 5; do
+        # Each start has a log of its own; a server that is still paused must not be mistaken for this one.
+        log=$scratch/$name.$((++starts)).log
+        "$server" "$@" >"$log" 2>&1 &
+        pid=$!
+        for _ in $(seq 1800); do
+            address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
+            [ -z "$address" ] || break 2
+            kill -0 $pid 2>/dev/null || break
+            sleep 0.1
+        done
+        ! kill -0 $pid 2>/dev/null || fail "the server does not come up: $(tail -3 "$log")"
     done
-    address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
-    [ -n "$address" ] || fail "the server does not come up: $(tail -3 "$log")"
+    [ -n "$address" ] || fail "the server ended: $(tail -3 "$log")"
     eval "pid_$name=$pid address_$name=$address"
 }
 starts=0 pid_a='' address_a='' pid_b='' # set by start_server
@@ -62,4 +48,49 @@ starts=0 pid_a='' address_a='' pid_b='' # set by start_server
 kill_server() { # kill_server PID SIGNAL
     kill "-$2" "$1"
     wait "$1" 2>/dev/null || true
+}
+
+# workflows NAME COUNT [COMMAND...]: as many of all kinds, 50 at once, on server a, while COMMAND does its
+# worst; then every history is audited.
+workflows() {
+    local name=$1 count=$2 status=0
+    shift 2
+    prefix=check-$((++rounds)) started=0
+    rounds_of="$rounds_of $prefix:$count"
+    "$check" --address "$address_a" --prefix "$prefix" --count "$count" --limit $((600 + 2 * count))s >"$scratch/check" 2>&1 &
+    check_pid=$!
+    "$@"
+    wait "$check_pid" || status=$?
+    [ $status = 0 ] || fail "$name: $(tail -5 "$scratch/check"); $(grep -h '"level":"error"' "$scratch"/[ab].*.log | tail -3 | cut -c1-400)"
+    echo "$name:"
+    sed 's/^/    /' "$scratch/check"
+    audit_rows "$(sed -n 's/.* \([0-9]*\) runs,.*/\1/p' "$scratch/check")"
+}
+rounds=0 rounds_of='' prefix='' check_pid='' started=0 # set by workflows
+
+# reached N D: waits until N/D of the workflows have been started, or all are over.
+reached() {
+    while kill -0 "$check_pid" 2>/dev/null; do
+        [ $((started * $2)) -lt $(($1 * ${rounds_of##*:})) ] || return 0
+        sleep 0.2
+        started=$(behind postgres -c "select count(*) from current_executions where workflow_id like '$prefix-%' and workflow_id not like '%-child'" 2>/dev/null || echo 0)
+    done
+    return 1
+}
+
+# audit_rows RUNS: the tables hold these runs of the last workflows and no other, one of each id is
+# current, and nothing of what was pending is left.
+audit_rows() {
+    local rows
+    rows=$(behind postgres -c "
+        select (select count(*) from executions where workflow_id like '$prefix-%'),
+            (select count(distinct workflow_id) from executions where workflow_id like '$prefix-%')
+            - (select count(*) from current_executions where workflow_id like '$prefix-%'),
+            (select count(*) from activity_info_maps where workflow_id like '$prefix-%')
+            + (select count(*) from timer_info_maps where workflow_id like '$prefix-%')
+            + (select count(*) from child_execution_info_maps where workflow_id like '$prefix-%')
+            + (select count(*) from request_cancel_info_maps where workflow_id like '$prefix-%')
+            + (select count(*) from signal_info_maps where workflow_id like '$prefix-%')
+            + (select count(*) from buffered_events where workflow_id like '$prefix-%')")
+    [ "$rows" = "$1|0|0" ] || fail "$1 runs were seen; runs, ids without a current run, pending things in the tables: $rows"
 }

@@ -1,0 +1,177 @@
+package dsql
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+)
+
+// Generous: nothing here is about speed, only about whether something happens at all.
+const patience = 2 * time.Minute
+
+// stall lets the endpoint answer nobody, and let nobody in, for longer than any test lasts.
+func stall(t *testing.T) {
+	t.Helper()
+	fault := func(value string) {
+		if out, err := exec.Command(os.Getenv("dsql"), "local", "fault", "stall="+value).CombinedOutput(); err != nil {
+			t.Fatalf("dsql local fault: %v: %s", err, out)
+		}
+	}
+	if os.Getenv("dsql") == "" || os.Getenv("DSQL_LOCAL_CONTROL") == "" {
+		t.Skip("no endpoint that can be stalled: 'make temporal-test' brings one")
+	}
+	fault("1h")
+	t.Cleanup(func() { fault("0s") })
+}
+
+// threads is how many this process has.
+func threads(t *testing.T) int {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(tasks)
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// Hundreds of callers of a cluster that does not answer: as many as there are connections are in C and
+// hold a thread, the rest wait as goroutines; and the end of their context wakes all of them, those in C
+// too, while the cluster still does not answer.
+func TestStalledCallsAreWoken(t *testing.T) {
+	const places, callers = 4, 300
+	t.Setenv("DSQL_RESERVOIR_EMPTY_WAIT", "1m")
+	d := open(t, places)
+	id := newShard(t, d)
+	stall(t)
+	before := threads(t)
+	for round, name := range []string{"waiting for an answer", "waiting for a connection"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		answers := make(chan error, callers)
+		var begun atomic.Int64
+		for range callers {
+			go func() {
+				begun.Add(1)
+				_, err := d.SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id})
+				answers <- err
+			}()
+		}
+		eventually(t, "every place is taken", func() bool { return begun.Load() == callers && len(d.e.gate) >= places })
+		time.Sleep(300 * time.Millisecond) // for those who should not get into C to get there
+		if len(d.e.gate) != places {
+			t.Fatalf("%s: %d callers are in C", name, len(d.e.gate))
+		}
+		// The runtime adds a few of its own for goroutines that run meanwhile.
+		if more := threads(t) - before; more > callers/4 {
+			t.Fatalf("%s: %d callers cost %d threads", name, callers, more)
+		}
+		cancel()
+		for n := range callers {
+			select {
+			case err := <-answers:
+				if err != context.Canceled {
+					t.Fatalf("round %d, %s: %v", round, name, err)
+				}
+			case <-time.After(patience):
+				t.Fatalf("round %d, %s: %d of %d callers were woken", round, name, n, callers)
+			}
+		}
+		if len(d.e.gate) != 0 {
+			t.Fatalf("%d places are taken", len(d.e.gate))
+		}
+	}
+}
+
+// A deadline ends a stalled call as well, as Temporal knows it.
+func TestStalledCallEndsAtItsDeadline(t *testing.T) {
+	d := open(t, 2)
+	id := newShard(t, d)
+	stall(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := d.SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id}); err != context.DeadlineExceeded {
+		t.Fatal(err)
+	}
+}
+
+// Inside a transaction the context of the transaction wakes a statement, and so does the statement's own;
+// a COMMIT that is woken may have happened.
+func TestStalledTransactionIsWoken(t *testing.T) {
+	d := open(t, 4)
+	id := newShard(t, d)
+	outer, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ctx, o := withOutcome(outer)
+	var txs [3]sqlplugin.Tx
+	for i := range txs {
+		var err error
+		if txs[i], err = d.BeginTx(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = txs[i].WriteLockShards(ctx, sqlplugin.ShardsFilter{ShardID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := txs[2].UpdateShards(ctx, shard(id, 1)); err != nil {
+		t.Fatal(err)
+	}
+	stall(t)
+	own, stop := context.WithCancel(context.Background())
+	defer stop()
+	first, second, commit := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := txs[0].SelectFromShards(own, sqlplugin.ShardsFilter{ShardID: id})
+		first <- err
+	}()
+	go func() {
+		_, err := txs[1].SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id})
+		second <- err
+	}()
+	go func() { commit <- txs[2].Commit() }()
+	woken := func(name string, answer chan error) error {
+		select {
+		case err := <-answer:
+			if err == nil {
+				t.Fatalf("%s was answered", name)
+			}
+			return err
+		case <-time.After(patience):
+			t.Fatalf("%s was not woken", name)
+			return nil
+		}
+	}
+	stop()
+	if err := woken("the statement with a context of its own", first); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := woken("the statement with the transaction's context", second); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := woken("COMMIT", commit); !is(err, rcCommitUnknown) || o.unknown == nil {
+		t.Fatalf("COMMIT: %v", err)
+	}
+	for _, tx := range txs[:2] {
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.e.gate) != 0 {
+		t.Fatalf("%d places are taken", len(d.e.gate))
+	}
+}

@@ -1,0 +1,109 @@
+/*
+ * A small service for symptoms_*.sh: `symptom_driver METRICS OPERATION` opens a pool as the
+ * environment says, does one operation again and again until it is killed, and keeps its metrics in
+ * a file.
+ *
+ *     fill          nothing: the pool is what is looked at
+ *     fence         a fenced update whose token another owner has replaced
+ *     unsupported   a statement that Aurora DSQL does not know
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/time.h"
+#include "dsql/dsql.h"
+
+static struct dsql_metrics *metrics;
+static const char *metrics_file;
+
+static void sleep_ms(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * DSQL_MS};
+    (void)nanosleep(&time, NULL);
+}
+
+static void must(enum dsql_rc rc, const char *what)
+{
+    if (rc == DSQL_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", what, dsql_rc_name(rc));
+    exit(1);
+}
+
+/* Whole or not at all: it is read at any moment. */
+static void *write_metrics(void *arg)
+{
+    char beside[512];
+    (void)arg;
+    (void)snprintf(beside, sizeof(beside), "%s.new", metrics_file);
+    for (;; sleep_ms(100)) {
+        char *text = NULL;
+        size_t len = 0;
+        must(dsql_metrics_text(metrics, &text, &len), "metrics");
+        FILE *out = fopen(beside, "w");
+        if (!out || fwrite(text, 1, len, out) != len || fclose(out) != 0 ||
+            rename(beside, metrics_file) != 0) {
+            perror(beside);
+            exit(1);
+        }
+        free(text);
+    }
+    return NULL;
+}
+
+static enum dsql_rc run_sql(struct dsql_pool *pool, const char *sql)
+{
+    const struct dsql_stmt stmt = {.name = "sql", .sql = sql};
+    struct dsql_tx_policy policy;
+    struct dsql_tx *tx;
+    dsql_tx_policy_default(&policy);
+    policy.single = true;
+    enum dsql_rc rc = dsql_tx_begin(pool, "sql", &policy, &tx, NULL);
+    if (rc)
+        return rc;
+    rc = dsql_tx_exec(tx, &stmt, NULL, 0, NULL, NULL);
+    enum dsql_rc ended = dsql_tx_commit(tx, NULL);
+    return rc ? rc : ended;
+}
+
+static enum dsql_rc renew_lease(struct dsql_pool *pool)
+{
+    static const struct dsql_stmt renew = {
+        .name = "renew", .sql = "UPDATE lease SET renewed = now() WHERE id = $1 AND owner = $2"};
+    const struct dsql_fence fence = {.entity = "lease 1", .token = "owner 1"};
+    const struct dsql_param params[] = {dsql_i64(1), dsql_i64(1)};
+    return dsql_fenced_update(pool, "renew", &renew, params, 2, &fence, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct dsql_pool_options options;
+    struct dsql_pool *pool;
+    pthread_t writer;
+    if (argc != 3)
+        return 2;
+    metrics_file = argv[1];
+    must(dsql_metrics_new("driver", &metrics), "metrics");
+    if (pthread_create(&writer, NULL, write_metrics, NULL) != 0)
+        return 1;
+    must(dsql_pool_options_env(&options, NULL), "options");
+    options.metrics = metrics;
+    must(dsql_pool_open(&options, &pool, NULL), "open");
+    bool fences = strcmp(argv[2], "fence") == 0;
+    if (fences) {
+        must(run_sql(pool, "CREATE TABLE lease (id bigint primary key, owner bigint, "
+                           "renewed timestamptz)"),
+             "table");
+        must(run_sql(pool, "INSERT INTO lease VALUES (1, 2)"), "row");
+    }
+    for (;; sleep_ms(100)) {
+        if (fences && renew_lease(pool) != DSQL_CONDITION_FAILED)
+            return 1;
+        if (strcmp(argv[2], "unsupported") == 0 &&
+            run_sql(pool, "LISTEN somebody") != DSQL_UNSUPPORTED)
+            return 1;
+    }
+}

@@ -1,0 +1,14 @@
+#!/bin/bash
+# Symptoms of docs/operations.md: transactions.
+# shellcheck source=tests/integ/symptoms.bash
+. "$SOURCE_DIR/tests/integ/symptoms.bash"
+see 'Conflicts' 'Transactions given up' 'Unknown commits'
+
+# Those that a program causes by itself.
+export DSQL_POOL_MAX_OPEN=2 DSQL_STAGGERED_STARTUP=false
+for name in 'Condition failures' 'Unsupported statements'; do
+    read_page "$name"
+    before=0
+    case $name in Condition*) start_driver fence ;; *) start_driver unsupported ;; esac
+    check
+done
