@@ -73,11 +73,11 @@ void dsql_ddb_destroy(struct dsql_ddb *ddb)
 
 /* Signs and sends; the body of the answer is in *answer. */
 static enum dsql_rc send_once(struct dsql_ddb *ddb, const char *operation, struct dsql_span body,
-                              struct dsql_strbuf *answer, int *status, struct dsql_err *err)
+                              struct dsql_strbuf *answer, struct dsql_http_response *response,
+                              struct dsql_err *err)
 {
     struct dsql_keys keys = {0};
     struct dsql_sigv4_added added = {.count = 0};
-    struct dsql_http_response response = {0};
     char target[64], hash[DSQL_SIGV4_HEX_SIZE], memory[4096];
     struct dsql_strbuf name, text;
     dsql_strbuf_init(&name, target, sizeof(target));
@@ -123,10 +123,8 @@ static enum dsql_rc send_once(struct dsql_ddb *ddb, const char *operation, struc
             .timeout_ns = ddb->options.timeout_ns,
             .cancel_fd = ddb->options.cancel_fd,
         };
-        rc = dsql_http_send(ddb->http, &request, answer, &response, err);
+        rc = dsql_http_send(ddb->http, &request, answer, response, err);
     }
-    if (!rc)
-        *status = response.status;
     explicit_bzero(memory, sizeof(memory));
     dsql_keys_fini(&keys);
     return rc;
@@ -176,14 +174,15 @@ enum dsql_rc dsql_ddb_call(struct dsql_ddb *ddb, const char *operation, json_t *
     dsql_strbuf_init_heap(&answer, ANSWER_MAX);
     for (unsigned failures = 0;;) {
         struct dsql_err failed = {0};
-        int status = 0;
+        struct dsql_http_response response = {0};
         dsql_strbuf_clear(&answer);
         dsql_ddb_reply_fini(reply);
-        rc = send_once(ddb, operation, dsql_span_of(text), &answer, &status, &failed);
+        rc = send_once(ddb, operation, dsql_span_of(text), &answer, &response, &failed);
         if (!rc)
-            dsql_ddb_reply_read(reply, status, dsql_strbuf_span(&answer));
+            dsql_ddb_reply_read(reply, response.status, dsql_strbuf_span(&answer));
         else
             lose(reply, &failed);
+        reply->date = response.date;
         if (reply->kind == DSQL_DDB_EXPIRED)
             dsql_credentials_refused(ddb->options.credentials);
         if (rc == DSQL_NO_MEMORY || rc == DSQL_CANCELLED) {

@@ -56,8 +56,9 @@ struct dsql_ddb_reply {
     json_t *item;        /* CONDITION: the item as it is, if asked for and there is one; borrowed */
     size_t reason_count; /* CANCELLED */
     enum dsql_ddb_reason reasons[DSQL_DDB_PARTS_MAX];
-    json_t *failure;   /* what was said instead of a body */
-    char message[256]; /* what went wrong, in DynamoDB's words */
+    json_t *failure;       /* what was said instead of a body */
+    char message[256];     /* what went wrong, in DynamoDB's words */
+    struct dsql_wall date; /* what DynamoDB's clock said, in whole seconds; 0 if it did not */
 };
 void dsql_ddb_reply_fini(struct dsql_ddb_reply *reply);
 

@@ -30,6 +30,7 @@ struct dsql_budget_status {
     int64_t fleet_used;      /* connections of the whole fleet; -1: unknown, or there is none */
     int64_t fleet_limit;     /* -1: none */
     uint64_t throttled;      /* how often SQLSTATE 53400 was reported */
+    int64_t clock_ahead_s;   /* of this machine, before DynamoDB's; 0 also where nobody knows */
     char problem[256];       /* what stands in the way, for a person; empty: nothing */
 };
 

@@ -36,6 +36,7 @@ struct fleet {
     struct handle *handles;
     char problem[256]; /* empty: none */
     enum dsql_ddb_kind problem_kind;
+    int64_t clock_ahead_s;
     bool stop;
     struct dsql_mono stop_at;
     pthread_t thread;
@@ -182,6 +183,7 @@ static void status(struct dsql_budget *budget, struct dsql_mono now, struct dsql
     f->protocol->ops->status(f->protocol, now, out);
     out->slots = slots_of(h, now);
     out->used = h->used;
+    out->clock_ahead_s = f->clock_ahead_s;
     memcpy(out->problem, f->problem, sizeof(out->problem));
     pthread_mutex_unlock(&f->lock);
 }
@@ -236,6 +238,8 @@ static void carry(struct fleet *f, const char *operation, json_t *body)
     err = (struct dsql_err){0};
     if (f->protocol->ops->answer(f->protocol, dsql_clock_mono(f->clock), &reply, &err) && !err.rc)
         (void)dsql_err_set(&err, DSQL_NO_MEMORY, "out of memory");
+    if (reply.date.ns > 0)
+        f->clock_ahead_s = (dsql_clock_wall(f->clock).ns - reply.date.ns) / DSQL_S;
     if (!f->stop)
         note_problem(f, &reply, &err);
     dsql_ddb_reply_fini(&reply);

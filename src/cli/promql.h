@@ -2,11 +2,10 @@
  * Prometheus queries that cannot name a metric that does not exist. A query is written with the
  * symbols of metrics.def, and becomes PromQL only if they and the label values are in the tables:
  *
- *     @reservoir_size                             dsql_reservoir_size
- *     @reservoir_discards{reason=broken|drain}
- * dsql_reservoir_discards_total{reason=~"broken|drain"}
- *     @reservoir_discards{reason!=drain}          dsql_reservoir_discards_total{reason!="drain"}
- *     @pool_wait_duration:bucket                  dsql_pool_wait_duration_bucket; also :sum, :count
+ *     @reservoir_size                        dsql_reservoir_size
+ *     @connect_failures{class=tls}           dsql_connect_failures_total{class="tls"}
+ *     @connect_failures{class!=tls|full}     dsql_connect_failures_total{class!~"tls|full"}
+ *     @pool_wait_duration:bucket             dsql_pool_wait_duration_bucket; also :sum, :count
  */
 #ifndef DSQL_CLI_PROMQL_H
 #define DSQL_CLI_PROMQL_H

@@ -108,6 +108,7 @@ void dsql_stats_sample(struct dsql_pool *pool)
     dsql_gauge_set(m, DSQL_SERIES(budget_rate), (int64_t)(budget.rate + 0.5));
     dsql_gauge_set(m, DSQL_SERIES(budget_rate_limit), (int64_t)(budget.rate_limit + 0.5));
     dsql_gauge_set(m, DSQL_SERIES(budget_problem), budget.problem[0] != '\0');
+    dsql_gauge_set(m, DSQL_SERIES(clock_ahead), budget.clock_ahead_s);
     if (budget.fleet_limit >= 0) {
         dsql_gauge_set(m, DSQL_SERIES(lease_active), budget.fleet_used);
         dsql_gauge_set(m, DSQL_SERIES(lease_limit), budget.fleet_limit);

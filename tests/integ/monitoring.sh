@@ -33,12 +33,13 @@ for part in summary description runbook_url; do
 done
 sed -n 's/^##* //p' "$SOURCE_DIR/docs/operations.md" | tr '[:upper:]' '[:lower:]' |
     sed 's/[^a-z0-9 -]//g; s/ /-/g' >"$scratch/sections"
-for section in $(sed -n 's/^ *docs\/operations.md#//p' "$alerts"); do
+sed -n 's/^ *docs\/operations.md#//p' "$alerts" >"$scratch/pointers"
+[ "$(wc -l <"$scratch/pointers")" = "$count" ] || fail "an alert without a section"
+while read -r section; do
     grep -qx "$section" "$scratch/sections" || fail "docs/operations.md has no section $section"
-done
-[ "$(grep -c '^ *docs/operations.md#' "$alerts")" = "$count" ] || fail "an alert without a section"
-diff <(sed -n 's/^| `\(DSQL[A-Za-z]*\)` .*/\1/p' "$SOURCE_DIR/docs/monitoring.md") \
-    <(sed -n 's/^ *- alert: //p' "$alerts") || fail "the alerts of docs/monitoring.md"
+done <"$scratch/pointers"
+sed -n 's/^| .\(DSQL[A-Za-z]*\). | .*/\1/p' "$SOURCE_DIR/docs/monitoring.md" >"$scratch/documented"
+sed -n 's/^ *- alert: //p' "$alerts" | diff "$scratch/documented" - || fail "the alerts of docs/monitoring.md"
 python3 "$SOURCE_DIR/tests/integ/alert_cases.py" "$alerts" "$scratch/names" >"$scratch/cases.yml" || fail "the cases"
 expect 0 "$promtool" test rules "$scratch/cases.yml"
 contains "$out" SUCCESS

@@ -79,6 +79,7 @@ TEST(every_name_that_dashboards_use_is_there)
         "dsql_budget_connects_per_second",
         "dsql_budget_connects_per_second_limit",
         "dsql_budget_problem",
+        "dsql_clock_ahead_seconds",
         "dsql_tx_conflicts_alert_per_minute",
     };
     char *out = text();
