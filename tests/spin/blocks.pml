@@ -320,7 +320,7 @@ end:
     /* A registry that comes and goes quicker than that is a partition of whomever it did not serve. */
     :: atomic { up && !calm && up_for == UP_ENOUGH -> up = false }
     :: atomic { !up -> up = true }
-    :: atomic { up && !calm && up_for == UP_ENOUGH ->
+    :: atomic { SLOTS && up && !calm && up_for == UP_ENOUGH -> /* (b) is for PART=1 */
         one = true;
         for (k : 0 .. N - 1) { one = (one && (alive[k] -> !silent[k] : true)) }
         if :: one -> calm = true :: else fi;
