@@ -144,11 +144,9 @@ static bool permit(struct dsql_budget *budget, struct dsql_mono now, int64_t *wa
 {
     struct fleet *f = handle_of(budget)->fleet;
     pthread_mutex_lock(&f->lock);
-    bool taken = f->protocol->ops->permit(f->protocol, now);
+    bool taken = f->protocol->ops->permit(f->protocol, now, wait_ns);
     pthread_cond_signal(&f->changed); /* one fewer, or one asked for */
     pthread_mutex_unlock(&f->lock);
-    if (!taken)
-        *wait_ns = DSQL_S; /* whoever brings one wakes the pool */
     return taken;
 }
 

@@ -16,7 +16,8 @@ struct dsql_fleet_ops {
     void (*want)(struct dsql_fleet_protocol *p, int64_t n);
     void (*used)(struct dsql_fleet_protocol *p, int64_t n);
     int64_t (*slots)(struct dsql_fleet_protocol *p, struct dsql_mono now);
-    bool (*permit)(struct dsql_fleet_protocol *p, struct dsql_mono now);
+    /* As budget.h says: *wait_ns is when to ask again at the latest, if none is there. */
+    bool (*permit)(struct dsql_fleet_protocol *p, struct dsql_mono now, int64_t *wait_ns);
     void (*throttled)(struct dsql_fleet_protocol *p, struct dsql_mono now);
     void (*refused_full)(struct dsql_fleet_protocol *p, struct dsql_mono now);
     void (*drain)(struct dsql_fleet_protocol *p);

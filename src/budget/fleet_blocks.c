@@ -33,9 +33,9 @@ static int64_t slots(struct dsql_fleet_protocol *p, struct dsql_mono now)
 {
     return dsql_blocks_slots(&of(p)->core, now);
 }
-static bool permit(struct dsql_fleet_protocol *p, struct dsql_mono now)
+static bool permit(struct dsql_fleet_protocol *p, struct dsql_mono now, int64_t *wait_ns)
 {
-    return dsql_blocks_permit(&of(p)->core, now);
+    return dsql_blocks_permit(&of(p)->core, now, wait_ns);
 }
 static void throttled(struct dsql_fleet_protocol *p, struct dsql_mono now)
 {
@@ -102,8 +102,8 @@ static void status(struct dsql_fleet_protocol *p, struct dsql_mono now,
     status->rate = (double)rate / DSQL_PERMIT;
     status->rate_limit = (double)b->core.config.rate;
     status->burst = b->core.config.burst;
-    status->permits = b->core.held;
-    status->fleet_used = b->core.known ? dsql_registry_slots(&b->core.view) : -1;
+    status->permits = dsql_blocks_permits(&b->core, now);
+    status->fleet_used = b->core.known ? dsql_registry_sum(&b->core.view, DSQL_SLOTS) : -1;
     status->fleet_limit = b->core.config.limit;
     status->throttled = b->throttled;
 }

@@ -38,9 +38,10 @@ static int64_t slots(struct dsql_fleet_protocol *p, struct dsql_mono now)
 {
     return dsql_leases_slots(&of(p)->core, now);
 }
-static bool permit(struct dsql_fleet_protocol *p, struct dsql_mono now)
+static bool permit(struct dsql_fleet_protocol *p, struct dsql_mono now, int64_t *wait_ns)
 {
     (void)now;
+    *wait_ns = DSQL_S; /* whoever brings one wakes the pool */
     return dsql_leases_permit(&of(p)->core, wall(of(p)));
 }
 static void throttled(struct dsql_fleet_protocol *p, struct dsql_mono now)

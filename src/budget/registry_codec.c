@@ -60,26 +60,26 @@ static void require(struct update *u, const char *text)
 
 static json_t *block_value(const struct dsql_block *b)
 {
-    return json_pack("{s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o}}", "M", "s", dsql_ddb_number(b->slots), "w",
-                     dsql_ddb_number(b->want), "p", dsql_ddb_number(b->permits), "b",
-                     dsql_ddb_number(b->beat), "t", dsql_ddb_number(b->ttl_ms), "n",
-                     dsql_ddb_string(b->name), "m", dsql_ddb_number(b->seen_ms));
+    const struct dsql_part *slots = &b->of[DSQL_SLOTS], *flow = &b->of[DSQL_FLOW];
+    return json_pack("{s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}}", "M", "s",
+                     dsql_ddb_number(slots->has), "w", dsql_ddb_number(slots->wants), "f",
+                     dsql_ddb_number(flow->has), "g", dsql_ddb_number(flow->wants), "p",
+                     dsql_ddb_number(b->purse), "b", dsql_ddb_number(b->beat), "t",
+                     dsql_ddb_number(b->ttl_ms), "n", dsql_ddb_string(b->name), "m",
+                     dsql_ddb_number(b->seen_ms));
 }
 
 static void open_parts(struct update *u, const struct dsql_registry_op *op)
 {
     name(u, "#v", "version");
-    name(u, "#c", "claim");
-    name(u, "#l", "level");
-    name(u, "#x", "spent");
+    name(u, "#p", "pot");
     name(u, "#r", "rate");
     value(u, ":empty", json_pack("{s:{}}", "M"));
     number(u, ":zero", 0);
-    number(u, ":level", op->level_new);
+    number(u, ":pot", op->pot_new);
     number(u, ":rate", op->rate_new);
     set(u, "#o = if_not_exists(#o, :empty), #v = if_not_exists(#v, :zero), "
-           "#c = if_not_exists(#c, :zero), #l = if_not_exists(#l, :level), "
-           "#x = if_not_exists(#x, :zero), #r = if_not_exists(#r, :rate)");
+           "#p = if_not_exists(#p, :pot), #r = if_not_exists(#r, :rate)");
 }
 
 static void own_parts(struct update *u, const struct dsql_registry_op *op)
@@ -109,46 +109,32 @@ static void own_parts(struct update *u, const struct dsql_registry_op *op)
 
 static void shared_parts(struct update *u, const struct dsql_registry_op *op)
 {
-    if (op->grow || op->claim)
-        number(u, ":one", 1);
     if (op->grow) {
         name(u, "#v", "version");
         number(u, ":v", op->version_old);
+        number(u, ":one", 1);
         require(u, "#v = :v");
         set(u, "#v = #v + :one");
     }
-    if (op->level_add != 0 || op->level_min > 0 || op->slow)
-        name(u, "#l", "level");
-    if (op->level_min > 0) {
-        number(u, ":lm", op->level_min);
-        require(u, "#l >= :lm");
+    if (op->pot_add != 0 || op->empty_pot)
+        name(u, "#p", "pot");
+    if (op->pot_add < 0) {
+        number(u, ":pm", -op->pot_add);
+        require(u, "#p >= :pm");
     }
-    if (op->slow) {
+    if (op->empty_pot) {
         number(u, ":none", 0);
-        set(u, "#l = :none");
-    } else if (op->level_add != 0) {
-        number(u, ":la", op->level_add);
-        set(u, "#l = #l + :la");
+        set(u, "#p = :none");
+    } else if (op->pot_add != 0) {
+        number(u, ":pa", op->pot_add);
+        set(u, "#p = #p + :pa");
     }
-    if (op->spent_add != 0) {
-        name(u, "#x", "spent");
-        number(u, ":xa", op->spent_add);
-        set(u, "#x = #x + :xa");
-    }
-    if (op->claim) {
-        name(u, "#c", "claim");
-        number(u, ":c", op->claim_old);
-        require(u, "#c = :c");
-        set(u, "#c = #c + :one");
-    }
-    if (op->claim || op->slow) {
+    if (op->set_rate) {
         name(u, "#r", "rate");
-        number(u, ":rn", op->rate_new);
-        set(u, "#r = :rn");
-    }
-    if (op->slow) {
         number(u, ":ro", op->rate_old);
+        number(u, ":rn", op->rate_new);
         require(u, "#r = :ro");
+        set(u, "#r = :rn");
     }
 }
 
@@ -243,14 +229,27 @@ static bool in_range(int64_t n)
     return n >= 0 && n <= INT64_C(1000000000000000);
 }
 
+static bool is_amount(int64_t n)
+{
+    return n >= 0 && n <= 1000000000;
+}
+
+static bool is_part(const struct dsql_part *part)
+{
+    return is_amount(part->has) && is_amount(part->wants);
+}
+
 static bool read_block(const char *id, const json_t *json, struct dsql_block *block)
 {
     const json_t *map = json_object_get(json, "M");
     const char *text = dsql_ddb_get_string(map, "n");
     *block = (struct dsql_block){0};
-    if (!is_id(id) || !dsql_ddb_get_number(map, "s", &block->slots) ||
-        !dsql_ddb_get_number(map, "w", &block->want) ||
-        !dsql_ddb_get_number(map, "p", &block->permits) ||
+    struct dsql_part *slots = &block->of[DSQL_SLOTS], *flow = &block->of[DSQL_FLOW];
+    if (!is_id(id) || !dsql_ddb_get_number(map, "s", &slots->has) ||
+        !dsql_ddb_get_number(map, "w", &slots->wants) ||
+        !dsql_ddb_get_number(map, "f", &flow->has) ||
+        !dsql_ddb_get_number(map, "g", &flow->wants) ||
+        !dsql_ddb_get_number(map, "p", &block->purse) ||
         !dsql_ddb_get_number(map, "b", &block->beat) ||
         !dsql_ddb_get_number(map, "t", &block->ttl_ms))
         return false;
@@ -259,10 +258,8 @@ static bool read_block(const char *id, const json_t *json, struct dsql_block *bl
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, block->name, sizeof(block->name));
     dsql_strbuf_add_str(&sb, text ? text : "");
-    const int64_t most = 1000000000;
-    return in_range(block->slots) && block->slots <= most && in_range(block->want) &&
-           block->want <= most && in_range(block->permits) && block->permits <= most &&
-           in_range(block->beat) && in_range(block->ttl_ms) && block->ttl_ms <= 86400000;
+    return is_part(slots) && is_part(flow) && is_amount(block->purse) && in_range(block->beat) &&
+           in_range(block->ttl_ms) && block->ttl_ms <= 86400000;
 }
 
 static enum dsql_rc read_item(const json_t *item, struct dsql_registry *out, struct dsql_err *err)
@@ -270,12 +267,9 @@ static enum dsql_rc read_item(const json_t *item, struct dsql_registry *out, str
     json_t *owners = json_object_get(json_object_get(item, "owners"), "M"), *value_json;
     const char *id;
     if (!json_is_object(owners) || !dsql_ddb_get_number(item, "version", &out->version) ||
-        !dsql_ddb_get_number(item, "claim", &out->claim) ||
-        !dsql_ddb_get_number(item, "level", &out->level) ||
-        !dsql_ddb_get_number(item, "spent", &out->spent) ||
+        !dsql_ddb_get_number(item, "pot", &out->pot) ||
         !dsql_ddb_get_number(item, "rate", &out->rate) || !in_range(out->version) ||
-        !in_range(out->claim) || !in_range(out->level) || !in_range(out->spent) ||
-        !in_range(out->rate) || json_object_size(owners) > DSQL_OWNERS_MAX)
+        !is_amount(out->pot) || !in_range(out->rate) || json_object_size(owners) > DSQL_OWNERS_MAX)
         return dsql_err_set(err, DSQL_PROTOCOL,
                             "the registry item is not as this version writes it");
     enum dsql_rc rc = dsql_registry_reserve(out, json_object_size(owners));

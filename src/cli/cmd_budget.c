@@ -138,19 +138,21 @@ static void status_json(const struct place *place, const struct dsql_registry *r
     printf(", \"limit\": %lld, \"headroom\": %lld", (long long)place->config.conn_limit,
            (long long)place->config.budget_headroom);
     if (r->exists) {
-        printf(",\n \"blocks\": {\"slots\": %lld, \"permits\": %lld, \"level\": %.3f, "
-               "\"spent\": %.3f, \"rate\": %.3f, \"version\": %lld, \"claim\": %lld, \"owners\": [",
-               (long long)dsql_registry_slots(r), (long long)dsql_registry_permits(r),
-               (double)r->level / DSQL_PERMIT, (double)r->spent / DSQL_PERMIT,
-               (double)r->rate / DSQL_PERMIT, (long long)r->version, (long long)r->claim);
+        printf(",\n \"blocks\": {\"slots\": %lld, \"flow\": %.3f, \"rate\": %.3f, \"pot\": %lld, "
+               "\"purses\": %lld, \"version\": %lld, \"owners\": [",
+               (long long)dsql_registry_sum(r, DSQL_SLOTS),
+               (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
+               (long long)r->pot, (long long)dsql_registry_purses(r), (long long)r->version);
         for (size_t i = 0; i < r->count; i++) {
             const struct dsql_block *b = &r->blocks[i];
+            const struct dsql_part *slots = &b->of[DSQL_SLOTS], *flow = &b->of[DSQL_FLOW];
             printf("%s\n  {\"id\": \"%s\", \"name\": ", i ? "," : "", b->id);
             print_json_text(b->name);
-            printf(", \"slots\": %lld, \"want\": %lld, \"permits\": %lld, \"beat\": %lld, "
-                   "\"ttl_ms\": %lld, \"age_s\": %.1f}",
-                   (long long)b->slots, (long long)b->want, (long long)b->permits,
-                   (long long)b->beat, (long long)b->ttl_ms, age_s(b->seen_ms));
+            printf(", \"slots\": %lld, \"want\": %lld, \"flow\": %.3f, \"flow_want\": %.3f, "
+                   "\"purse\": %lld, \"beat\": %lld, \"ttl_ms\": %lld, \"age_s\": %.1f}",
+                   (long long)slots->has, (long long)slots->wants, (double)flow->has / DSQL_PERMIT,
+                   (double)flow->wants / DSQL_PERMIT, (long long)b->purse, (long long)b->beat,
+                   (long long)b->ttl_ms, age_s(b->seen_ms));
         }
         fputs("]}", stdout);
     }
@@ -167,18 +169,19 @@ static void status_plain(const struct place *place, const struct dsql_registry *
 {
     printf("budget of %s in table %s (%s)\n", place->endpoint, place->name, place->region);
     if (r->exists) {
-        printf("\nblocks: %lld of %lld slots taken, %lld permits handed out, %lld left, "
-               "%.1f connects/s\n",
-               (long long)dsql_registry_slots(r),
+        printf("\nblocks: %lld of %lld slots taken; %.1f of %.1f connects/s handed out; permits: "
+               "%lld in the pot, up to %lld in hand\n",
+               (long long)dsql_registry_sum(r, DSQL_SLOTS),
                (long long)(place->config.conn_limit - place->config.budget_headroom),
-               (long long)dsql_registry_permits(r), (long long)(r->level / DSQL_PERMIT),
-               (double)r->rate / DSQL_PERMIT);
-        printf("  %-16s  %-20s %6s %6s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",
-               "PERMITS", "BEAT", "SEEN");
+               (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
+               (long long)r->pot, (long long)dsql_registry_purses(r));
+        printf("  %-16s  %-20s %6s %6s %7s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",
+               "FLOW/S", "PERMITS", "BEAT", "SEEN");
         for (size_t i = 0; i < r->count; i++) {
             const struct dsql_block *b = &r->blocks[i];
-            printf("  %-16s  %-20.20s %6lld %6lld %7lld %8lld %6.1fs\n", b->id, b->name,
-                   (long long)b->slots, (long long)b->want, (long long)b->permits,
+            printf("  %-16s  %-20.20s %6lld %6lld %7.2f %7lld %8lld %6.1fs\n", b->id, b->name,
+                   (long long)b->of[DSQL_SLOTS].has, (long long)b->of[DSQL_SLOTS].wants,
+                   (double)b->of[DSQL_FLOW].has / DSQL_PERMIT, (long long)b->purse,
                    (long long)b->beat, age_s(b->seen_ms));
         }
     }
@@ -315,8 +318,9 @@ const struct dsql_command dsql_cmd_budget_status = {
     .operands = "",
     .summary = "show who holds how much of a cluster's connections",
     .text =
-        "Prints the owners of blocks with their slots, what they want, the permits they hold and\n"
-        "when they were last heard of by their own clocks; and, if the table is shared with\n"
+        "Prints the owners of blocks with their slots, what they want, the connects a second that\n"
+        "flow to them, the permits they may have in hand and when they were last heard of by their\n"
+        "own clocks; and, if the table is shared with\n"
         "processes that use leases, what the counter says and how many items there are.",
     .options = shared_options,
     .option_count = DSQL_COUNT_OF(shared_options),

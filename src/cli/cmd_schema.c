@@ -158,7 +158,7 @@ static int run_drop(const struct dsql_args *args)
 
 #define COMMON_OPTIONS                                                                             \
     {"endpoint", 0, "HOST",                                                                        \
-     "the cluster (DSQL_ENDPOINT); without one, wherever psql would connect"},                     \
+     "the cluster (DSQL_ENDPOINT); without one, where PGHOST or PGSERVICE say"},                   \
         {"region", 0, "REGION", "AWS region, when the host name does not tell it (DSQL_REGION)"},  \
         {"user", 0, "ROLE", "database role (DSQL_USER, which is admin)"},                          \
     {                                                                                              \

@@ -2,17 +2,14 @@
 #include <unistd.h>
 
 #include "aws/amz_time.h"
-#include "aws/credentials.h"
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/shown.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
+#include "cli/fetch_keys.h"
 #include "config/config.h"
-
-/* A credential_process may take its minute, and STS comes after it. */
-#define CREDENTIALS_WAIT_NS (90 * DSQL_S)
 
 /* The option, or the setting of the same meaning. */
 static struct dsql_span given_or(const struct dsql_args *args, const char *option,
@@ -82,22 +79,6 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     return DSQL_OK;
 }
 
-static enum dsql_rc fetch_keys(const struct dsql_args *args, const char *region,
-                               struct dsql_keys *keys, struct dsql_err *err)
-{
-    const struct dsql_credentials_options options = {
-        .profile = dsql_args_get(args, "profile"),
-        .region = region,
-    };
-    struct dsql_credentials *credentials;
-    enum dsql_rc rc = dsql_credentials_new(&options, &credentials, err);
-    if (rc)
-        return rc;
-    rc = dsql_credentials_get(credentials, CREDENTIALS_WAIT_NS, keys, err);
-    dsql_credentials_destroy(credentials);
-    return rc;
-}
-
 static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_config *config,
                                struct dsql_secret *token, struct dsql_err *err)
 {
@@ -108,7 +89,7 @@ static enum dsql_rc make_token(const struct dsql_args *args, const struct dsql_c
     if (!rc)
         rc = make_order(args, config, &cluster, &order, err);
     if (!rc)
-        rc = fetch_keys(args, cluster.endpoint.region, &keys, err);
+        rc = dsql_fetch_keys(dsql_args_get(args, "profile"), cluster.endpoint.region, &keys, err);
     if (!rc) {
         order.keys = dsql_keys_view(&keys);
         rc = dsql_token_mint(&order, token, err);

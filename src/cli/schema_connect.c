@@ -4,19 +4,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "aws/credentials.h"
 #include "aws/token.h"
 #include "base/clock.h"
 #include "base/shown.h"
 #include "cli/cluster.h"
 #include "cli/command.h"
+#include "cli/fetch_keys.h"
 #include "cli/schema_connect.h"
 #include "config/config.h"
+#include "pool/pool.h"
 
 enum { PARAMETERS_MAX = 12 };
-
-/* A credential_process may take its minute, and STS comes after it. */
-#define CREDENTIALS_WAIT_NS (90 * DSQL_S)
 
 struct parameters {
     const char *names[PARAMETERS_MAX], *values[PARAMETERS_MAX];
@@ -41,8 +39,6 @@ static const char *env_or_empty(const char *name)
 static enum dsql_rc make_token(const struct dsql_endpoint *endpoint, const char *user,
                                struct dsql_secret *token, struct dsql_err *err)
 {
-    const struct dsql_credentials_options options = {.region = endpoint->region};
-    struct dsql_credentials *credentials;
     struct dsql_keys keys = {0};
     struct dsql_token_order order = {
         .action = dsql_token_action_of(dsql_span_of(user)),
@@ -53,16 +49,12 @@ static enum dsql_rc make_token(const struct dsql_endpoint *endpoint, const char 
     };
     if (env_or_empty("PGPASSWORD")[0] && !env_or_empty("AWS_ACCESS_KEY_ID")[0])
         return DSQL_OK;
-    enum dsql_rc rc = dsql_credentials_new(&options, &credentials, err);
-    if (rc)
-        return rc;
-    rc = dsql_credentials_get(credentials, CREDENTIALS_WAIT_NS, &keys, err);
+    enum dsql_rc rc = dsql_fetch_keys(NULL, endpoint->region, &keys, err);
     if (!rc) {
         order.keys = dsql_keys_view(&keys);
         rc = dsql_token_mint(&order, token, err);
     }
     dsql_keys_fini(&keys);
-    dsql_credentials_destroy(credentials);
     return rc;
 }
 
@@ -76,12 +68,24 @@ static enum dsql_rc open_connection(const struct parameters *p, PGconn **conn, s
         *conn = opened;
         return DSQL_OK;
     }
-    (void)dsql_err_set(err, DSQL_IO, "%s", dsql_shown_str(PQerrorMessage(opened)).text);
+    struct dsql_connect_report report;
+    dsql_connect_explain(opened, false, 0, &report);
     PQfinish(opened);
-    dsql_err_hint(err,
-                  "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, ...) say where to "
-                  "connect, AWS's credentials as whom");
-    return DSQL_IO;
+    (void)dsql_err_set(err, report.rc, "%s", report.message);
+    dsql_err_hint(err, "%s",
+                  report.hint[0] ? report.hint
+                                 : "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, "
+                                   "...) say where to connect, AWS's credentials as whom");
+    return report.rc;
+}
+
+/* psql would try a server on this machine, which is never meant. */
+static enum dsql_rc refuse_nowhere(struct dsql_err *err)
+{
+    (void)dsql_err_set(err, DSQL_INVALID, "which cluster?");
+    dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT; PGHOST or PGSERVICE do as well, and "
+                       "'dsql local exec -- dsql schema apply' has one of its own");
+    return DSQL_INVALID;
 }
 
 static void ignore_notice(void *arg, const PGresult *result)
@@ -104,6 +108,9 @@ enum dsql_rc dsql_schema_connect(const char *endpoint_text, const char *region, 
     host = dsql_span_of(endpoint_text ? endpoint_text : config.endpoint);
     if (!user)
         user = config.user;
+    if (host.len == 0 && !env_or_empty("PGHOST")[0] && !env_or_empty("PGHOSTADDR")[0] &&
+        !env_or_empty("PGSERVICE")[0])
+        return refuse_nowhere(err);
     if (host.len > 0) {
         rc = dsql_cluster_find(host, dsql_span_of(region ? region : config.region), &cluster, err);
         if (!rc)

@@ -2,7 +2,16 @@
 
 #include <stdlib.h>
 
-enum { PER_MILLE = 1000, BEATS_PER_TTL = 6, RECOVERY_S = 20 };
+enum {
+    PER_MILLE = 1000,
+    BEATS_PER_TTL = 6,
+    RECOVERY_S = 20,
+    UPKEEP_PART = 4,      /* of the rate, to replace connections with */
+    POT_PART = 8,         /* of the rate, to fill the pot with */
+    PATIENCE_S = 5,       /* what comes within so long is worth no request */
+    BLOCK_BYTES = 150,    /* of an owner in the item, about */
+    UNITS_A_SECOND = 500, /* written by a hurried fleet: half of what one partition can */
+};
 #define BEAT_MAX_NS (10 * DSQL_S)
 #define PARCEL_NS   (100 * DSQL_MS)
 
@@ -47,6 +56,7 @@ void dsql_blocks_init(struct dsql_blocks *b, const struct dsql_blocks_config *co
         .retry_at = now,
         .beat_at = now,
         .poll_at = now,
+        .purse.at = now,
     };
     b->gap_ns = 2 * b->beat_ns;
 }
@@ -70,7 +80,7 @@ static int64_t total(const struct dsql_blocks *b)
 
 static int64_t free_slots(const struct dsql_blocks *b)
 {
-    return total(b) - dsql_registry_slots(&b->view);
+    return total(b) - dsql_registry_sum(&b->view, DSQL_SLOTS);
 }
 
 /* Shares follow from the view and from what we want now. */
@@ -80,11 +90,11 @@ static void replan(struct dsql_blocks *b)
     b->allow = b->slots;
     if (!b->joined || !own)
         return;
-    own->want = b->draining ? 0 : b->want;
+    own->of[DSQL_SLOTS].wants = b->draining ? 0 : b->want;
     size_t index = (size_t)(own - b->view.blocks);
     int64_t room = free_slots(b);
-    if (room < 0 || dsql_registry_lacking(&b->view, index, total(b)) > room)
-        b->allow = least(b->slots, dsql_registry_share(&b->view, index, total(b)));
+    if (room < 0 || dsql_registry_lacking(&b->view, DSQL_SLOTS, index, total(b)) > room)
+        b->allow = least(b->slots, dsql_registry_share(&b->view, DSQL_SLOTS, index, total(b)));
     if (b->draining)
         b->allow = 0;
 }
@@ -102,6 +112,8 @@ void dsql_blocks_used(struct dsql_blocks *b, int64_t n)
 {
     assert(n >= 0);
     b->used = n;
+    if (n >= least(b->want, b->slots))
+        b->hurrying = false;
 }
 
 void dsql_blocks_throttled(struct dsql_blocks *b, struct dsql_mono now)
@@ -125,35 +137,82 @@ void dsql_blocks_drain(struct dsql_blocks *b)
     replan(b);
 }
 
-/* What the table may give us at least, whatever became of requests in doubt. */
-static int64_t sure_slots(const struct dsql_blocks *b)
+/* What the table gives us at least, whatever became of requests in doubt. */
+static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
 {
-    int64_t n = b->slots;
+    int64_t n = good == DSQL_SLOTS ? b->slots : b->flow;
     if (b->busy && b->flight.set_block)
-        n = least(n, b->flight.block.slots);
+        n = least(n, b->flight.block.of[good].has);
     if (b->unsettled && b->doubt.set_block)
-        n = least(n, b->doubt.block.slots);
+        n = least(n, b->doubt.block.of[good].has);
     return n;
+}
+
+static int64_t sure_purse(const struct dsql_blocks *b)
+{
+    int64_t n = b->purse_most;
+    if (b->busy && b->flight.set_block)
+        n = least(n, b->flight.block.purse);
+    if (b->unsettled && b->doubt.set_block)
+        n = least(n, b->doubt.block.purse);
+    return n;
+}
+
+static int64_t full_rate(const struct dsql_blocks *b)
+{
+    return b->config.rate * DSQL_PERMIT;
+}
+
+/* After throttling everybody's flow is as much lower as the rate is. */
+static int64_t flow_in_effect(const struct dsql_blocks *b)
+{
+    int64_t flow = sure(b, DSQL_FLOW);
+    if (b->view.rate >= full_rate(b))
+        return flow;
+    return flow * b->view.rate / full_rate(b);
+}
+
+/* Before anything changes that flow or purse depend on. */
+static void fill_purse(struct dsql_blocks *b, struct dsql_mono now)
+{
+    dsql_purse_fill(&b->purse, flow_in_effect(b), sure_purse(b), now);
+}
+
+int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    return dsql_purse_by(&b->purse, flow_in_effect(b), sure_purse(b), now) / DSQL_PURSE_ONE;
 }
 
 int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
 {
     if (!b->joined)
         return dsql_mono_before(now, b->grace_until) ? least(b->used, b->grace_slots) : 0;
-    int64_t n = least(sure_slots(b), b->allow);
+    int64_t n = least(sure(b, DSQL_SLOTS), b->allow);
     return dsql_mono_before(now, b->fresh_until) ? n : least(n, b->used); /* (K2), (K4) */
 }
 
-bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now)
+static bool is_hurried(const struct dsql_blocks *b, struct dsql_mono now);
+
+bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wait_ns)
 {
+    bool may = b->joined && !b->draining && dsql_mono_before(now, b->fresh_until) &&
+               !dsql_mono_before(now, b->slow_until);
     b->active = true;
-    if (b->joined && b->held > 0 && !b->draining && dsql_mono_before(now, b->fresh_until) &&
-        !dsql_mono_before(now, b->slow_until)) {
-        b->held--;
-        b->opened_since_beat++;
+    fill_purse(b, now);
+    if (may && b->purse.amount >= DSQL_PURSE_ONE) {
+        if (!b->helped && !is_hurried(b, now))
+            b->opened_since_beat++;
+        b->purse.amount -= DSQL_PURSE_ONE;
+        b->counts.permits++;
+        b->counts.waited += b->asked && b->helped;
+        b->asked = false;
         return true;
     }
     b->asked = true;
+    *wait_ns = DSQL_S;
+    if (may)
+        *wait_ns =
+            least(DSQL_S, dsql_purse_wait_ns(&b->purse, flow_in_effect(b), sure_purse(b), now));
     return false;
 }
 
@@ -170,14 +229,15 @@ static struct slot_plan plan_slots(const struct dsql_blocks *b)
     const struct dsql_block *own = own_block(b);
     struct slot_plan plan = {.slots = b->slots};
     size_t index = (size_t)(own - b->view.blocks);
-    int64_t share = dsql_registry_share(&b->view, index, total(b)), room = free_slots(b);
+    int64_t share = dsql_registry_share(&b->view, DSQL_SLOTS, index, total(b));
+    int64_t room = free_slots(b);
     if (share > b->slots) {
         plan.starving = room <= 0;
         plan.urgent = room > 0;
         plan.slots += room > 0 ? least(room, share - b->slots) : 0;
         return plan;
     }
-    int64_t keep = most(b->used, least(b->allow, own->want));
+    int64_t keep = most(b->used, least(b->allow, own->of[DSQL_SLOTS].wants));
     if (keep < b->slots) {
         plan.slots = keep;
         plan.urgent = b->allow < b->slots;
@@ -185,107 +245,151 @@ static struct slot_plan plan_slots(const struct dsql_blocks *b)
     return plan;
 }
 
+/* Connects it would make now. */
+static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    if (b->draining || !b->active)
+        return 0; /* who does not ask would only keep permits from others */
+    int64_t n = least(b->want, dsql_blocks_slots(b, now)) - b->used;
+    return most(n, b->asked);
+}
+
+/* Whether what it has is not enough soon: connections are replaced one by one and ahead of time, so
+ * a moment's wait for one of many is none for anybody. */
+static bool is_hurried(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
+    int64_t soon = sure_purse(b) > 0 ? PATIENCE_S * flow_in_effect(b) / DSQL_PERMIT : 0;
+    return need > have && (b->hurrying || need > have + soon || need * 4 > b->want);
+}
+
+/* A part of the whole that goes with its slots; a small fleet does not take all of it. */
+static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
+{
+    int64_t all = most(dsql_registry_sum(&b->view, DSQL_SLOTS), most(1, total(b) / 4));
+    return whole * b->slots / all;
+}
+
+/* To replace connections with: several times what that takes, by its slots or by experience. */
+static int64_t upkeep_flow(const struct dsql_blocks *b)
+{
+    int64_t part = part_of(b, full_rate(b) / UPKEEP_PART);
+    int64_t seen = 4 * b->opens_per_beat * 1000 / (b->beat_ns / DSQL_MS);
+    return b->draining ? 0 : most(part, least(seen, 4 * part));
+}
+
+/* Whether more connects are wanted than there are. */
+static bool is_crowded(const struct dsql_blocks *b)
+{
+    int64_t wanted = 0;
+    for (size_t i = 0; i < b->view.count; i++)
+        wanted += b->view.blocks[i].of[DSQL_FLOW].wants;
+    return wanted > full_rate(b);
+}
+
+/* One of the fleet fills the pot while nobody lacks anything. */
+static bool fills_pot(const struct dsql_blocks *b)
+{
+    return own_block(b) == b->view.blocks && !b->draining && !is_crowded(b);
+}
+
+static int64_t free_purse(const struct dsql_blocks *b)
+{
+    return b->config.burst - dsql_registry_purses(&b->view) - b->view.pot;
+}
+
+/* At least one for everybody, as long as that leaves a fifth of the burst to whoever is hurried. */
+static int64_t upkeep_purse(const struct dsql_blocks *b)
+{
+    int64_t most_in_all = b->config.burst * 4 / 5;
+    int64_t others = dsql_registry_purses(&b->view) - own_block(b)->purse;
+    if (b->draining || b->slots == 0)
+        return 0;
+    if ((int64_t)b->view.count > most_in_all && others >= most_in_all)
+        return 0;
+    return most(1, part_of(b, b->config.burst / 2));
+}
+
 struct permit_plan {
-    int64_t draw, give;    /* permits */
-    bool claim;            /* needs what flowed in */
-    int64_t flow;          /* thousandths */
-    struct dsql_mono when; /* to draw; never if nothing is needed */
+    int64_t flow, purse;  /* to have */
+    int64_t draw, give;   /* from and to the pot */
+    bool hurried, urgent; /* urgent: worth a request now */
+    bool surplus;         /* holds much that it does not need */
 };
 
-static int64_t rate_in_effect(const struct dsql_blocks *b)
+static void plan_flow(const struct dsql_blocks *b, int64_t need, struct permit_plan *plan)
 {
-    return most(1, least(b->view.rate, b->config.rate * DSQL_PERMIT));
+    struct dsql_block *own = own_block(b);
+    size_t index = (size_t)(own - b->view.blocks);
+    int64_t all = full_rate(b), room = all - dsql_registry_sum(&b->view, DSQL_FLOW);
+    int64_t wants = upkeep_flow(b);
+    if (plan->hurried) /* in half a second */
+        wants = most(wants, least(all, 2 * least(need, b->config.rate) * DSQL_PERMIT));
+    else if (fills_pot(b) && (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
+        wants += all / POT_PART;
+    own->of[DSQL_FLOW].wants = wants;
+    int64_t share = dsql_registry_share(&b->view, DSQL_FLOW, index, all);
+    bool others_lack = dsql_registry_lacking(&b->view, DSQL_FLOW, index, all) > room;
+    int64_t raise = least(room, share - b->flow);
+    plan->flow = b->flow;
+    if (raise > (plan->hurried ? b->flow / 64 : b->flow)) /* less is worth no conflict */
+        plan->flow += raise;
+    else if (wants < b->flow / 2)
+        plan->flow = wants;
+    else if (others_lack && share < b->flow)
+        plan->flow = share;
 }
 
-/* level + permits + spent: see registry.h. */
-static int64_t bucket_sum(const struct dsql_blocks *b)
+static void plan_purse(const struct dsql_blocks *b, int64_t need, int64_t have,
+                       struct permit_plan *plan)
 {
-    return b->view.level + b->view.spent + dsql_registry_permits(&b->view) * DSQL_PERMIT;
-}
-
-/* What time has let flow in since the claim was first seen, as far as there is room. */
-static int64_t flow_by(const struct dsql_blocks *b, struct dsql_mono now)
-{
-    int64_t room = b->config.burst * DSQL_PERMIT - bucket_sum(b), rate = rate_in_effect(b);
-    int64_t passed_ns = dsql_mono_since(now, b->claim_since);
-    if (room <= 0 || passed_ns <= 0)
-        return 0;
-    if (passed_ns / DSQL_S > room / rate)
-        return room;
-    return least(room, (passed_ns / DSQL_US) * rate / (DSQL_S / DSQL_US));
-}
-
-/* Permits kept for connections that will have to be replaced before the next beat: few enough that
- * the fleet's stocks leave half of the burst to whoever needs it. */
-static int64_t stock(const struct dsql_blocks *b)
-{
-    int64_t owners = (int64_t)most(1, (int64_t)b->view.count);
-    int64_t expected = b->opens_per_beat > 0 ? b->opens_per_beat * 2 / PER_MILLE + 3 : 0;
-    return b->draining ? 0 : least(expected, b->config.burst / (2 * owners));
-}
-
-static int64_t batch(const struct dsql_blocks *b)
-{
-    int64_t owners = (int64_t)most(1, (int64_t)b->view.count);
-    return most(1, most(b->config.burst / 4, b->config.burst / owners));
-}
-
-static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_mono now,
-                                       bool beat_due)
-{
-    struct permit_plan plan = {.when = never};
-    int64_t need = most(0, least(b->want, dsql_blocks_slots(b, now)) - b->used);
-    if (b->asked)
-        need = most(need, 1);
-    if (b->draining || !b->active)
-        need = 0; /* who does not ask would only keep permits from others */
-    int64_t aim = most(need, stock(b));
-    if (b->held > aim) {
-        plan.give = beat_due || b->draining ? b->held - aim : 0;
-        return plan;
+    int64_t burst = b->config.burst, owners = most(1, (int64_t)b->view.count);
+    int64_t keep = upkeep_purse(b), lack = plan->hurried ? need - have : 0;
+    int64_t batch = most(1, most(burst / 4, burst / owners));
+    if (plan->hurried)
+        keep = most(most(1, keep), least(need, most(have, plan->flow / 2 / DSQL_PERMIT)));
+    plan->purse = b->purse_most;
+    plan->draw = least(batch, least(b->view.pot, most(lack, keep - b->purse_most)));
+    if (plan->draw > 0) {
+        plan->purse += plan->draw;
+    } else if (fills_pot(b) &&
+               !plan->hurried) { /* what flows in beyond its own goes into the pot */
+        plan->give = most(0, have - keep);
+        plan->purse -= plan->give;
+        keep = plan->purse + most(0, free_purse(b));
+    } else if (keep < b->purse_most) {
+        plan->purse = keep;
+        plan->give = most(0, have - keep);
     }
-    if (b->slow_pending || dsql_mono_before(now, b->slow_until) ||
-        !(b->held < need || (beat_due && b->held < aim)))
-        return plan;
-    int64_t lack = least(aim - b->held, batch(b)), rate = rate_in_effect(b);
-    /* Waiting for a fair amount makes few requests of many connects. */
-    int64_t enough = least(lack, most(1, least(batch(b), rate / 4 / DSQL_PERMIT)));
-    int64_t level = b->view.level;
-    plan.draw = least(lack, level / DSQL_PERMIT);
-    if (plan.draw < enough) {
-        plan.flow = flow_by(b, now);
-        plan.claim = plan.flow > 0;
-        plan.draw = least(lack, (level + plan.flow) / DSQL_PERMIT);
-    }
-    if (plan.draw >= enough) {
-        plan.when = now;
-        return plan;
-    }
-    int64_t room = b->config.burst * DSQL_PERMIT - bucket_sum(b);
-    int64_t missing = enough * DSQL_PERMIT - level, wait_ns;
-    plan.draw = 0;
-    if (missing <= room) {
-        plan.claim = false;
-        wait_ns = missing * DSQL_MS / rate * 1000 + DSQL_US;
-        wait_ns += wait_ns / 4 * b->draw_jitter / PER_MILLE;
-        plan.when = dsql_mono_add(b->claim_since, wait_ns);
-    } else if (b->view.spent > 0) { /* a claim forgets what was spent, and makes room */
-        plan.claim = true;
-        plan.when = dsql_mono_add(b->claim_since, PARCEL_NS);
-    } else { /* others hold it: look again soon */
-        plan.claim = false;
-        plan.when = dsql_mono_add(b->heard, DSQL_S / 4);
-    }
-    plan.when.ns = most(plan.when.ns, now.ns);
+    if (plan->purse < keep) /* room without permits */
+        plan->purse += least(most(0, free_purse(b)), keep - plan->purse);
+    int64_t enough = least(lack, most(1, least(batch, b->config.rate / 4)));
+    if (plan->hurried && plan->draw >= lack)
+        plan->flow = least(plan->flow, b->flow); /* that is enough */
+    plan->urgent = plan->hurried && (plan->draw >= enough || plan->flow > b->flow);
+    int64_t wants = own_block(b)->of[DSQL_FLOW].wants;
+    int64_t much = is_crowded(b) ? 100 : 16;
+    plan->surplus = most(b->flow - plan->flow, b->told_flow - wants) > full_rate(b) / much ||
+                    b->purse_most - plan->purse > burst / 16;
+}
+
+static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    struct permit_plan plan = {.hurried = is_hurried(b, now)};
+    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
+    plan_flow(b, need, &plan);
+    plan_purse(b, need, have, &plan);
+    if (b->slow_pending || dsql_mono_before(now, b->slow_until))
+        plan.urgent = false;
     return plan;
 }
 
-/* What was used and not yet reported keeps others from connecting once it is more than our part of
- * half the burst. */
-static bool owes_report(const struct dsql_blocks *b)
+/* How often a hurried owner looks: the larger the fleet, the more each look costs the one item. */
+static int64_t brisk_ns(const struct dsql_blocks *b)
 {
-    return b->permits - b->held - b->returning >
-           b->config.burst / (2 * (int64_t)most(1, (int64_t)b->view.count));
+    int64_t owners = (int64_t)b->view.count, units = 1 + owners * BLOCK_BYTES / 1024;
+    int64_t ns = most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
+    return least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
 }
 
 /* (K3) */
@@ -325,13 +429,14 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
     struct slot_plan slots = plan_slots(b);
     if (slots.urgent) /* what is given back goes in parcels, not one request for each */
         at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
-    if (b->slow_pending || any_dead(b, now) || (b->draining && (b->used == 0 || b->held > 0)))
+    struct permit_plan permits = plan_permits(b, now);
+    if (b->slow_pending || any_dead(b, now) || permits.urgent ||
+        (b->draining && (b->used == 0 || b->purse_most > 0)))
         at = now;
-    if (owes_report(b))
-        at = earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
+    if (permits.hurried || permits.surplus || b->view.rate < full_rate(b))
+        at = earlier(at, dsql_mono_add(b->heard, brisk_ns(b)));
     if (slots.starving)
         at = earlier(at, b->poll_at);
-    at = earlier(at, plan_permits(b, now, false).when);
     return dsql_mono_before(at, b->retry_at) ? b->retry_at : at;
 }
 
@@ -348,7 +453,7 @@ static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_
     struct dsql_registry_op op = {.kind = kind, .beat_old = b->beat};
     op.block.beat = ++b->sequence;
     op.block.ttl_ms = b->config.ttl_ns / DSQL_MS;
-    op.block.want = b->want;
+    op.block.of[DSQL_SLOTS].wants = b->want;
     memcpy(op.block.id, b->config.id, sizeof(op.block.id));
     memcpy(op.block.name, b->config.name, sizeof(op.block.name));
     return op;
@@ -362,44 +467,48 @@ static struct dsql_registry_op join_op(struct dsql_blocks *b)
     op.set_block = true;
     op.grow = again > 0;
     op.version_old = b->view.version;
-    op.block.slots = again;
+    op.block.of[DSQL_SLOTS].has = again;
     return op;
+}
+
+/* Permits that leave the purse for the pot. */
+static void put_back(struct dsql_blocks *b, struct dsql_registry_op *op, int64_t n)
+{
+    op->pot_add += n;
+    b->returned += n;
+    b->purse.amount -= n * DSQL_PURSE_ONE;
 }
 
 static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now,
                         bool beat_due)
 {
-    struct permit_plan plan = plan_permits(b, now, beat_due);
-    if (plan.when.ns > now.ns)
-        plan = (struct permit_plan){.give = plan.give};
-    const struct dsql_block *own = own_block(b);
-    bool leads = beat_due && own == b->view.blocks && !b->slow_pending;
-    if (!plan.claim && leads && b->refusals == 0) { /* somebody lets it fill while nobody asks */
-        plan.flow = flow_by(b, now);
-        plan.claim = plan.flow > 0 || b->view.spent > 0;
+    struct permit_plan plan = plan_permits(b, now);
+    if (!plan.hurried && (plan.surplus || b->refusals > 0)) {
+        /* Giving back never conflicts with anybody; taking can wait. */
+        plan.flow = least(plan.flow, b->flow);
+        plan.purse = least(plan.purse, b->purse_most - plan.give + plan.draw);
     }
-    if (!plan.claim)
-        plan.flow = 0;
-    int64_t spent = b->permits - b->held; /* used since the table was told */
-    b->held -= plan.give;
-    b->returning += plan.give;
-    b->returned = plan.give;
+    op->block.of[DSQL_FLOW] = (struct dsql_part){plan.flow, own_block(b)->of[DSQL_FLOW].wants};
+    op->block.purse = plan.purse;
+    op->pot_add = -plan.draw;
     b->drawn = plan.draw;
-    op->block.permits = b->held + plan.draw;
-    op->spent_add += spent * DSQL_PERMIT;
-    op->level_add = (plan.give - plan.draw) * DSQL_PERMIT + plan.flow;
-    op->level_min = most(0, plan.draw * DSQL_PERMIT - plan.flow);
-    if (plan.claim) {
-        int64_t up = b->config.rate * DSQL_PERMIT;
-        int64_t passed_ms =
-            least(INT64_C(1000) * RECOVERY_S, dsql_mono_since(now, b->claim_since) / DSQL_MS);
-        op->claim = true;
-        op->claim_old = b->view.claim;
-        op->spent_add -= b->view.spent;
-        op->rate_new = least(up, most(b->view.rate, 1) + up / 1000 * passed_ms / RECOVERY_S);
-        if (b->view.rate > up)
-            op->rate_new = b->view.rate; /* another owner may be allowed more */
-    }
+    if (plan.give > 0)
+        put_back(b, op, plan.give);
+    op->grow = op->grow || plan.flow > b->flow || plan.purse + op->pot_add > b->purse_most;
+    b->hurrying = plan.hurried;
+    b->helped = plan.hurried && (b->helped || !beat_due);
+}
+
+/* The rate recovers with the time for which it was seen to be what it is. */
+static void add_recovery(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
+{
+    int64_t up = full_rate(b), passed_ms = dsql_mono_since(now, b->rate_since) / DSQL_MS;
+    int64_t gain = up / 1000 * least(passed_ms, INT64_C(1000) * RECOVERY_S) / RECOVERY_S;
+    if (b->view.rate >= up || gain <= 0 || b->refusals > 0)
+        return;
+    op->set_rate = true;
+    op->rate_old = b->view.rate;
+    op->rate_new = least(up, b->view.rate + gain);
 }
 
 static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
@@ -410,7 +519,6 @@ static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, str
             continue;
         op->remove[op->remove_count].beat = seen->beat;
         memcpy(op->remove[op->remove_count++].id, seen->id, sizeof(seen->id));
-        op->spent_add += dsql_registry_find(&b->view, seen->id)->permits * DSQL_PERMIT;
     }
 }
 
@@ -424,18 +532,18 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
         return op;
     struct slot_plan slots = plan_slots(b);
     op.set_block = true;
-    op.block.slots = slots.slots;
-    op.block.want = own->want;
+    op.block.of[DSQL_SLOTS] = (struct dsql_part){slots.slots, own->of[DSQL_SLOTS].wants};
     op.grow = slots.slots > b->slots;
     op.version_old = b->view.version;
     if (b->slow_pending) {
-        op.slow = true;
+        op.set_rate = op.empty_pot = true;
         op.rate_old = b->view.rate;
         op.rate_new = most(DSQL_PERMIT, b->view.rate / 2);
-        op.spent_add = (b->permits - b->held) * DSQL_PERMIT;
-        op.block.permits = b->held;
+        op.block.of[DSQL_FLOW] = (struct dsql_part){b->flow, own->of[DSQL_FLOW].wants};
+        op.block.purse = b->purse_most;
     } else {
         add_permits(b, &op, now, beat_due);
+        add_recovery(b, &op, now);
     }
     add_removals(b, &op, now);
     return op;
@@ -447,20 +555,17 @@ bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, struct dsql_r
         b->left = true;
     if (due_at(b, now).ns > now.ns)
         return false;
+    fill_purse(b, now);
     b->drawn = b->returned = 0;
     if (!b->known) {
         b->flight = new_op(b, DSQL_REGISTRY_OPEN);
-        b->flight.level_new = b->config.burst * DSQL_PERMIT;
-        b->flight.rate_new = b->config.rate * DSQL_PERMIT;
+        b->flight.pot_new = b->config.burst;
+        b->flight.rate_new = full_rate(b);
     } else if (!b->joined) {
         b->flight = join_op(b);
     } else if (b->draining && b->used == 0 && !b->unsettled) {
         b->flight = new_op(b, DSQL_REGISTRY_LEAVE);
-        b->flight.level_add = b->held * DSQL_PERMIT;
-        b->flight.spent_add = (b->permits - b->held) * DSQL_PERMIT;
-        b->returning += b->held;
-        b->returned = b->held;
-        b->held = 0;
+        put_back(b, &b->flight, b->purse.amount / DSQL_PURSE_ONE);
     } else {
         b->flight = update_op(b, now);
     }
@@ -530,20 +635,16 @@ static void forget_block(struct dsql_blocks *b, struct dsql_mono now)
     b->grace_slots =
         dsql_mono_before(now, b->grace_until) ? least(b->used, most(0, free_slots(b))) : 0;
     b->joined = b->unsettled = false;
-    b->slots = b->permits = b->held = b->returning = b->allow = 0;
+    b->slots = b->flow = b->purse_most = b->purse.amount = b->allow = 0;
 }
 
 /* The request that was in doubt was applied, or never will be. */
 static void settle(struct dsql_blocks *b, bool applied)
 {
+    b->purse.amount += (applied ? b->doubt_drawn : b->doubt_returned) * DSQL_PURSE_ONE;
     if (applied) {
-        b->held += b->doubt_drawn;
-        b->returning -= b->doubt_returned;
         if (dsql_mono_before(b->fresh_until, dsql_mono_add(b->doubt_sent, b->config.ttl_ns)))
             b->fresh_until = dsql_mono_add(b->doubt_sent, b->config.ttl_ns);
-    } else {
-        b->held += b->doubt_returned;
-        b->returning -= b->doubt_returned;
     }
     b->unsettled = false;
 }
@@ -558,6 +659,15 @@ static void count_beat(struct dsql_blocks *b)
     b->active = b->asked = false;
 }
 
+/* What our block holds, as the table says. */
+static void take_over(struct dsql_blocks *b, const struct dsql_block *own)
+{
+    b->slots = own->of[DSQL_SLOTS].has;
+    b->flow = own->of[DSQL_FLOW].has;
+    b->purse_most = own->purse;
+    b->purse.amount = least(b->purse.amount, own->purse * DSQL_PURSE_ONE);
+}
+
 static void applied(struct dsql_blocks *b, struct dsql_mono now)
 {
     const struct dsql_registry_op *op = &b->flight;
@@ -568,7 +678,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now)
     if (op->kind == DSQL_REGISTRY_LEAVE) {
         b->joined = false;
         b->left = true;
-        b->slots = b->permits = b->returning = 0;
+        b->slots = b->flow = b->purse_most = b->purse.amount = 0;
         return;
     }
     if (b->unsettled)
@@ -576,23 +686,21 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now)
     count_beat(b);
     b->joined = true;
     b->grace_slots = 0;
-    b->held += b->drawn;
-    b->returning -= b->returned;
-    if (b->drawn > 0)
-        b->asked = false;
+    b->purse.amount += b->drawn * DSQL_PURSE_ONE;
     b->beat = op->block.beat;
     if (!own) { /* somebody answered with another item than ours */
         forget_block(b, now);
         return;
     }
-    b->slots = own->slots;
-    b->permits = own->permits;
+    take_over(b, own);
     b->counts.taken_away += op->remove_count;
+    if (op->set_block)
+        b->told_flow = op->block.of[DSQL_FLOW].wants;
     b->fresh_until = dsql_mono_add(b->sent, b->config.ttl_ns);
     int64_t beat_ns = b->beat_ns - dsql_rng_between(&b->rng, 0, b->beat_ns / 10);
     b->beat_at = dsql_mono_add(b->sent, beat_ns);
     b->refusals = 0;
-    if (op->slow)
+    if (op->empty_pot)
         b->slow_pending = false;
 }
 
@@ -610,15 +718,11 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
         if (b->unsettled) {
             settle(b, own->beat == b->doubt.block.beat);
         } else {
-            b->held += b->returned;
-            b->returning -= b->returned;
+            b->purse.amount += b->returned * DSQL_PURSE_ONE;
         }
         b->joined = true;
         b->beat = own->beat;
-        b->slots = own->slots;
-        b->permits = own->permits;
-        /* A block that a late request of ours made again holds nothing we know of. */
-        b->held = least(b->held, b->permits);
+        take_over(b, own);
     }
     if (b->slow_pending && b->view.rate < b->slow_rate)
         b->slow_pending = false; /* somebody else has reported it */
@@ -647,8 +751,9 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
 {
     assert(b->busy);
     enum dsql_rc rc = DSQL_OK;
-    int64_t claim = b->view.claim;
+    int64_t rate = b->view.rate;
     bool first = !b->view.exists;
+    fill_purse(b, now); /* by what was sure until now */
     b->busy = false;
     if (outcome != DSQL_BLOCKS_LOST)
         rc = dsql_registry_copy(&b->view, view);
@@ -658,8 +763,8 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
         lost(b, now);
         return rc;
     }
-    if (first || b->view.claim != claim)
-        b->claim_since = now;
+    if (first || b->view.rate != rate)
+        b->rate_since = now;
     b->heard = now;
     b->proof = b->sent;
     b->failures = 0;
@@ -669,7 +774,7 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
     else
         refused(b, now);
     replan(b);
-    b->draw_jitter = dsql_rng_between(&b->rng, 0, PER_MILLE);
+    b->jitter = dsql_rng_between(&b->rng, 0, PER_MILLE);
     if (b->joined && plan_slots(b).starving) {
         int64_t wait_ns = least(b->beat_ns, DSQL_S << least(b->starved, 6));
         b->poll_at = dsql_mono_add(now, wait_ns - dsql_rng_between(&b->rng, 0, wait_ns / 4));

@@ -8,16 +8,22 @@
  * doubt is ever applied, and the next answer tells which. Until then the owner is pessimistic: what
  * it gave back is gone, what it asked for is not there.
  *
- * Invariants: (K1) slots() never exceeds what the owner's block holds, or held when it was last
- * heard of; (K2) permits are used only while the last confirmed beat is younger than the TTL, and
- * so is anything opened; (K3) a block is taken away from another owner only after its beat stood
- * still for its TTL and two beats more of this owner's clock, with the registry answering; (K4) no
- * answer at all closes no connection. Single-threaded.
+ * Connects: a block brings a flow of permits into the owner's purse, so opening costs no request as
+ * long as the flow that goes with its share of the slots is enough. Who needs more than that soon
+ * is *hurried*: it draws from the pot, takes what is free of its share of the rate, and gives it
+ * back when it is done.
+ *
+ * Invariants: (K1) slots(), the flow and the purse never exceed what the owner's block holds, or
+ * held when it was last heard of; (K2) permits are used only while the last confirmed beat is
+ * younger than the TTL, and so is anything opened; (K3) a block is taken away from another owner
+ * only after its beat stood still for its TTL and two beats more of this owner's clock, with the
+ * registry answering; (K4) no answer at all closes no connection. Single-threaded.
  */
 #ifndef DSQL_CORE_BLOCKS_H
 #define DSQL_CORE_BLOCKS_H
 
 #include "base/rng.h"
+#include "core/purse.h"
 #include "core/registry.h"
 
 struct dsql_blocks_config {
@@ -44,23 +50,24 @@ struct dsql_blocks {
     struct dsql_registry view; /* as last heard */
     struct dsql_blocks_seen *seen;
     size_t seen_count, seen_room;
-    struct dsql_mono heard;       /* the last answer came */
-    struct dsql_mono proof;       /* its request was sent: then the registry was still to answer */
-    struct dsql_mono claim_since; /* view.claim was first seen */
+    struct dsql_mono heard;      /* the last answer came */
+    struct dsql_mono proof;      /* its request was sent: then the registry was still to answer */
+    struct dsql_mono rate_since; /* view.rate was first seen */
     bool known, joined, left;
 
     int64_t beat, sequence; /* in the table, as far as known; the last one used */
-    int64_t slots, permits; /* in the table, as far as known */
+    int64_t slots, flow;    /* in the table, as far as known, */
+    int64_t purse_most;     /* the purse too; */
+    int64_t told_flow;      /* the flow others think we want */
     int64_t allow;          /* slots to keep: fewer than it has, when others lack their share */
-    int64_t held;           /* permits to use */
-    int64_t returning;      /* taken out of held, not yet confirmed to be back */
+    struct dsql_purse purse;
     struct dsql_mono fresh_until, grace_until;
     int64_t grace_slots;
 
     bool busy;                      /* a request is under way */
     struct dsql_registry_op flight; /* it */
     struct dsql_mono sent;
-    int64_t drawn, returned; /* by it */
+    int64_t drawn, returned; /* by it, from and to the pot */
     bool unsettled;          /* an earlier one may have been applied: */
     struct dsql_registry_op doubt;
     struct dsql_mono doubt_sent;
@@ -69,17 +76,20 @@ struct dsql_blocks {
     int64_t want, used;
     bool draining;
     bool active, asked; /* since the last beat: for a permit; in vain */
+    bool helped;        /* and a request was made for it */
+    bool hurrying;      /* until there is nothing more to open */
     bool slow_pending;
     int64_t slow_rate; /* the rate that was too high */
     struct dsql_mono slow_until;
     unsigned failures, refusals, starved;
     struct dsql_mono retry_at, beat_at, poll_at;
-    int64_t draw_jitter;       /* in thousandths of a wait */
-    int64_t opened_since_beat; /* permits used */
+    int64_t jitter;            /* in thousandths of a wait */
+    int64_t opened_since_beat; /* permits used, but for hurried ones */
     int64_t opens_per_beat;    /* smoothed, in thousandths */
 
     struct { /* for status and metrics */
         uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
+        uint64_t permits, waited; /* given; of them after a request was made for it */
     } counts;
 };
 
@@ -98,7 +108,9 @@ void dsql_blocks_drain(struct dsql_blocks *blocks);
 
 /* What it may do now. */
 int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now);
-bool dsql_blocks_permit(struct dsql_blocks *blocks, struct dsql_mono now);
+/* Takes a permit; if there is none, *wait_ns is when to ask again, at the latest. */
+bool dsql_blocks_permit(struct dsql_blocks *blocks, struct dsql_mono now, int64_t *wait_ns);
+int64_t dsql_blocks_permits(const struct dsql_blocks *blocks, struct dsql_mono now);
 
 /* A request to send now, or false. Every request is to be answered before there is another. */
 bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now,

@@ -76,29 +76,29 @@ struct dsql_block *dsql_registry_find(const struct dsql_registry *registry, cons
     return found ? &registry->blocks[at] : NULL;
 }
 
-int64_t dsql_registry_slots(const struct dsql_registry *registry)
+int64_t dsql_registry_sum(const struct dsql_registry *registry, enum dsql_good good)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < registry->count; i++)
-        sum += registry->blocks[i].slots;
+        sum += registry->blocks[i].of[good].has;
     return sum;
 }
 
-int64_t dsql_registry_permits(const struct dsql_registry *registry)
+int64_t dsql_registry_purses(const struct dsql_registry *registry)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < registry->count; i++)
-        sum += registry->blocks[i].permits;
+        sum += registry->blocks[i].purse;
     return sum;
 }
 
 /* What is handed out when nobody gets more than `level`. */
-static int64_t handed_out(const struct dsql_registry *registry, int64_t level)
+static int64_t handed_out(const struct dsql_registry *registry, enum dsql_good good, int64_t level)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < registry->count; i++) {
-        int64_t want = registry->blocks[i].want;
-        sum += want < level ? want : level;
+        int64_t wants = registry->blocks[i].of[good].wants;
+        sum += wants < level ? wants : level;
     }
     return sum;
 }
@@ -108,50 +108,56 @@ struct shares {
     int64_t low, left;
 };
 
-static struct shares share_out(const struct dsql_registry *registry, int64_t total)
+static struct shares share_out(const struct dsql_registry *registry, enum dsql_good good,
+                               int64_t total)
 {
     int64_t most = 0;
-    for (size_t i = 0; i < registry->count; i++)
-        most = registry->blocks[i].want > most ? registry->blocks[i].want : most;
+    for (size_t i = 0; i < registry->count; i++) {
+        int64_t wants = registry->blocks[i].of[good].wants;
+        most = wants > most ? wants : most;
+    }
     if (total <= 0)
         return (struct shares){0, 0};
-    if (handed_out(registry, most) <= total)
+    if (handed_out(registry, good, most) <= total)
         return (struct shares){most, 0};
     int64_t low = 0, high = most; /* handed_out(low) <= total < handed_out(high) */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (handed_out(registry, middle) <= total)
+        if (handed_out(registry, good, middle) <= total)
             low = middle;
         else
             high = middle;
     }
-    return (struct shares){low, total - handed_out(registry, low)};
+    return (struct shares){low, total - handed_out(registry, good, low)};
 }
 
 /* To be asked in the order of the blocks. */
-static int64_t share_of(struct shares *shares, const struct dsql_block *block)
+static int64_t share_of(struct shares *shares, const struct dsql_part *part)
 {
-    if (block->want <= shares->low)
-        return block->want;
+    if (part->wants <= shares->low)
+        return part->wants;
     return shares->low + (shares->left-- > 0);
 }
 
-int64_t dsql_registry_share(const struct dsql_registry *registry, size_t index, int64_t total)
+int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
+                            int64_t total)
 {
     assert(index < registry->count);
-    struct shares shares = share_out(registry, total);
+    struct shares shares = share_out(registry, good, total);
     int64_t share = 0;
     for (size_t i = 0; i <= index; i++)
-        share = share_of(&shares, &registry->blocks[i]);
+        share = share_of(&shares, &registry->blocks[i].of[good]);
     return share;
 }
 
-int64_t dsql_registry_lacking(const struct dsql_registry *registry, size_t except, int64_t total)
+int64_t dsql_registry_lacking(const struct dsql_registry *registry, enum dsql_good good,
+                              size_t except, int64_t total)
 {
-    struct shares shares = share_out(registry, total);
+    struct shares shares = share_out(registry, good, total);
     int64_t sum = 0;
     for (size_t i = 0; i < registry->count; i++) {
-        int64_t lacks = share_of(&shares, &registry->blocks[i]) - registry->blocks[i].slots;
+        const struct dsql_part *part = &registry->blocks[i].of[good];
+        int64_t lacks = share_of(&shares, part) - part->has;
         if (i != except && lacks > 0)
             sum += lacks;
     }
@@ -167,8 +173,7 @@ static bool permitted(const struct dsql_registry *registry, const struct dsql_re
         return false;
     if (op->grow && registry->version != op->version_old)
         return false;
-    if (registry->level < op->level_min || (op->claim && registry->claim != op->claim_old) ||
-        (op->slow && registry->rate != op->rate_old))
+    if (registry->pot + op->pot_add < 0 || (op->set_rate && registry->rate != op->rate_old))
         return false;
     for (size_t i = 0; i < op->remove_count; i++) {
         const struct dsql_block *other = dsql_registry_find(registry, op->remove[i].id);
@@ -219,7 +224,7 @@ enum dsql_rc dsql_registry_apply(struct dsql_registry *registry, const struct ds
     if (op->kind == DSQL_REGISTRY_OPEN) {
         if (!registry->exists) {
             registry->exists = true;
-            registry->level = op->level_new;
+            registry->pot = op->pot_new;
             registry->rate = op->rate_new;
         }
         *applied = true;
@@ -239,10 +244,8 @@ enum dsql_rc dsql_registry_apply(struct dsql_registry *registry, const struct ds
     for (size_t i = 0; i < op->remove_count; i++)
         take_away(registry, op->remove[i].id);
     registry->version += op->grow;
-    registry->claim += op->claim;
-    registry->level = op->slow ? 0 : registry->level + op->level_add;
-    registry->spent += op->spent_add;
-    if (op->claim || op->slow)
+    registry->pot = op->empty_pot ? 0 : registry->pot + op->pot_add;
+    if (op->set_rate)
         registry->rate = op->rate_new;
     return DSQL_OK;
 }

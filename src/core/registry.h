@@ -4,15 +4,21 @@
  * simulator apply it with dsql_registry_apply(). The two mean the same, and a test compares them on
  * real servers.
  *
- * A *block* is what one owner has: slots (connections it may hold), permits (connects it may make)
- * and a beat that changes with everything it writes. The bucket of connects is kept in the item
- * too: level + all permits + spent changes only when somebody *claims* what time has let flow in,
- * so that drawing, using, returning and losing permits need no agreement about time.
+ * A *block* is what one owner has: *slots* (connections it may hold), a *flow* (connects a second),
+ * a *purse* (the most permits it may have in hand) and a beat that changes with everything it
+ * writes. Permits that nobody has in hand lie in the *pot*.
  *
- * Rules of the item: (R1) the slots of all blocks never exceed the limit: whoever takes more has
- * seen the current version, and nothing else raises a block; (R2) level + permits + spent never
- * exceed the burst; (R3) a block is changed only by its owner, and removed only by its owner or
- * while its beat is the one that was seen to stand still.
+ * Rules of the item: (R1) the slots of all blocks never exceed the limit, (R2) their flows never
+ * the rate, (R3) their purses and the pot together never the burst: whoever makes one of the three
+ * sums grow has seen the current version; (R4) a block is changed only by its owner, and removed
+ * only by its owner or while its beat is the one that was seen to stand still.
+ *
+ * Why that bounds the connects: let H be the permits in the pot and in all purses. H grows only by
+ * flow, so by at most rate * t in t seconds (R2); it is never above the burst (R3); a connect takes
+ * one. So in any stretch of t seconds there are at most burst + rate * t connects. An owner counts
+ * its flow from when it heard of it, and no longer after it asked to give it up: less than the
+ * table says, never more. What is given up or taken away is room, not permits: a purse starts empty
+ * but for what it was given out of the pot.
  */
 #ifndef DSQL_CORE_REGISTRY_H
 #define DSQL_CORE_REGISTRY_H
@@ -24,13 +30,20 @@ enum {
     DSQL_OWNER_NAME_MAX = 63,
     DSQL_OWNERS_MAX = 2048, /* what fits into an item of 400 KB, with room to spare */
     DSQL_REMOVE_MAX = 4,    /* blocks taken away in one operation */
-    DSQL_PERMIT = 1000,     /* level and spent are counted in thousandths of a permit */
+    DSQL_PERMIT = 1000,     /* flows and rates are counted in thousandths of a permit a second */
+};
+
+/* What is shared out: how much of it a block has, and how much its owner would like to have. */
+enum dsql_good { DSQL_SLOTS, DSQL_FLOW, DSQL_GOODS };
+struct dsql_part {
+    int64_t has, wants;
 };
 
 struct dsql_block {
     char id[DSQL_OWNER_ID_LEN + 1];
     char name[DSQL_OWNER_NAME_MAX + 1]; /* the service, for people */
-    int64_t slots, want, permits;
+    struct dsql_part of[DSQL_GOODS];
+    int64_t purse;
     int64_t beat;
     int64_t ttl_ms;  /* the owner's, so that observers with a shorter one don't take it for dead */
     int64_t seen_ms; /* the owner's wall clock at its last beat: shown to people, never compared */
@@ -38,9 +51,8 @@ struct dsql_block {
 
 struct dsql_registry {
     bool exists;
-    int64_t version; /* changes whenever slots are taken */
-    int64_t claim;   /* changes whenever flow is claimed */
-    int64_t level, spent;
+    int64_t version; /* changes whenever a sum grows */
+    int64_t pot;
     int64_t rate; /* thousandths of a permit a second, in effect: lower after throttling */
     struct dsql_block *blocks; /* sorted by id */
     size_t count, room;
@@ -56,18 +68,21 @@ void dsql_registry_sort(struct dsql_registry *registry);
 /* The block of an owner, or NULL. */
 struct dsql_block *dsql_registry_find(const struct dsql_registry *registry, const char *id);
 
-int64_t dsql_registry_slots(const struct dsql_registry *registry);
-int64_t dsql_registry_permits(const struct dsql_registry *registry);
+/* The sums of (R1) and (R2), and of all purses. */
+int64_t dsql_registry_sum(const struct dsql_registry *registry, enum dsql_good good);
+int64_t dsql_registry_purses(const struct dsql_registry *registry);
 
 /*
- * The fair share of each block in `total` slots: nobody gets more than it wants, nobody less than
- * somebody who gets more. Shares for the same item are the same everywhere; where they don't
+ * The fair share of each block in `total` of a good: nobody gets more than it wants, nobody less
+ * than somebody who gets more. Shares for the same item are the same everywhere; where they don't
  * divide, smaller ids get one more. Answers that of the block at `index`.
  */
-int64_t dsql_registry_share(const struct dsql_registry *registry, size_t index, int64_t total);
+int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
+                            int64_t total);
 
-/* How many slots all blocks but the one at `except` lack of their shares. */
-int64_t dsql_registry_lacking(const struct dsql_registry *registry, size_t except, int64_t total);
+/* How much all blocks but the one at `except` lack of their shares. */
+int64_t dsql_registry_lacking(const struct dsql_registry *registry, enum dsql_good good,
+                              size_t except, int64_t total);
 
 enum dsql_registry_kind {
     DSQL_REGISTRY_OPEN,   /* makes the item if there is none: always applied */
@@ -83,22 +98,19 @@ struct dsql_registry_op {
         block; /* id, beat, ttl, name, times; and if set_block, what it has from now on */
     int64_t beat_old;
     bool set_block;
-    bool grow; /* takes slots: if the version is version_old; the version changes */
+    bool grow; /* a sum grows: if the version is version_old; the version changes */
     int64_t version_old;
-    int64_t level_add; /* thousandths; negative for a draw */
-    int64_t level_min; /* applied only if level is at least so high */
-    int64_t spent_add;
-    bool claim; /* if the claim is claim_old; the claim changes, the rate becomes rate_new */
-    int64_t claim_old;
-    bool slow; /* if the rate is rate_old: it becomes rate_new, and the level 0 */
+    int64_t pot_add; /* negative for a draw: if there are so many in it */
+    bool set_rate;   /* if the rate is rate_old: it becomes rate_new */
     int64_t rate_old, rate_new;
+    bool empty_pot;      /* whatever pot_add says */
     size_t remove_count; /* blocks to take away: if their beats are these */
     struct {
         char id[DSQL_OWNER_ID_LEN + 1];
         int64_t beat;
     } remove[DSQL_REMOVE_MAX];
-    /* OPEN: what a new item holds. */
-    int64_t level_new;
+    /* OPEN: what a new item holds; rate_new too. */
+    int64_t pot_new;
 };
 
 /* Applies the operation or refuses it, as the table does. Fails only with DSQL_NO_MEMORY. */

@@ -44,10 +44,12 @@ static void relay_notice(struct dsql_session *session, const struct dsql_pg_repo
 static void relay_parameter(struct dsql_session *session, const struct dsql_pg_setting *setting,
                             struct dsql_span raw)
 {
-    if (dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes")))
-        session->catalog = ++session->front->catalog;
-    else
+    if (!dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes"))) {
         dsql_strbuf_add(&session->to_client.bytes, raw);
+        return;
+    }
+    session->catalog = ++session->front->catalog;
+    dsql_builds_look(&session->front->builds);
 }
 
 /* The answer to a COMMIT that was struck after it was sent; true if it does not go out. */

@@ -44,19 +44,25 @@ static enum dsql_rc set_faults(struct dsql_front *front, struct dsql_span list,
 {
     struct dsql_fault_order order;
     enum dsql_rc rc = dsql_faults_set(&front->faults, list, &order, err);
-    if (!rc)
+    if (!rc) {
         dsql_front_obey(front, &order);
+        dsql_builds_resume(&front->builds);
+    }
     return rc;
 }
 
 static enum dsql_rc clear_faults(struct dsql_front *front, struct dsql_span names,
                                  struct dsql_err *err)
 {
-    if (names.len > 0)
-        return dsql_faults_end(&front->faults, names, err);
-    dsql_faults_clear(&front->faults);
-    dsql_front_obey(front, &(struct dsql_fault_order){.stall = true});
-    return DSQL_OK;
+    enum dsql_rc rc = DSQL_OK;
+    if (names.len > 0) {
+        rc = dsql_faults_end(&front->faults, names, err);
+    } else {
+        dsql_faults_clear(&front->faults);
+        dsql_front_obey(front, &(struct dsql_fault_order){.stall = true});
+    }
+    dsql_builds_resume(&front->builds);
+    return rc;
 }
 
 enum dsql_rc dsql_control_answer(struct dsql_control *control, struct dsql_span question,

@@ -82,6 +82,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     dsql_bucket_init(&front->bucket, options->rate, options->burst, (struct dsql_mono){0});
     dsql_faults_init(&front->faults);
     dsql_unblock_init(&front->unblock, front);
+    dsql_builds_init(&front->builds, front);
     front->admissions = calloc(DSQL_ADMISSIONS_MAX, sizeof(*front->admissions));
     enum dsql_rc rc = dsql_loop_init(&front->loop, err);
     if (!rc &&
@@ -92,11 +93,13 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
         rc = dsql_faults_set(&front->faults, dsql_span_of(options->faults), &order, err);
     if (!rc)
         rc = listen_on_loopback(front, err);
-    if (!rc)
-        dsql_front_obey(front, &order);
-    if (rc)
+    if (rc) {
         dsql_front_fini(front);
-    return rc;
+        return rc;
+    }
+    dsql_front_obey(front, &order);
+    dsql_builds_resume(&front->builds);
+    return DSQL_OK;
 }
 
 void dsql_front_fini(struct dsql_front *front)
@@ -105,6 +108,7 @@ void dsql_front_fini(struct dsql_front *front)
         dsql_session_close(front->sessions);
     dsql_backends_fini(front);
     dsql_unblock_fini(&front->unblock);
+    dsql_builds_fini(&front->builds);
     dsql_loop_close(&front->listener);
     dsql_loop_fini(&front->loop);
     dsql_sql_cache_fini(&front->cache);

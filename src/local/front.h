@@ -8,7 +8,8 @@
  *     relay.c      its statements on their way to PostgreSQL; answer.c the way back
  *     rewrite.c    what goes to PostgreSQL in the place of a statement
  *     backend.c    sessions at PostgreSQL, shared by the clients
- *     unblock.c    nobody waits for DDL; aside.c  the connection that sees to it
+ *     unblock.c    nobody waits for DDL; builds.c  indexes that take their time
+ *     aside.c      the connection of the front's own that both use
  *     fault.c      faults on request; strike.c   those at COMMIT
  *     control.c    the socket that `dsql local fault` and its like speak to
  *     sql_*.c      what Aurora DSQL thinks of a statement
@@ -26,6 +27,7 @@
 #include "base/secret.h"
 #include "core/bucket.h"
 #include "local/backend.h"
+#include "local/builds.h"
 #include "local/counts.h"
 #include "local/fault.h"
 #include "local/keys.h"
@@ -131,6 +133,7 @@ struct dsql_front {
     struct dsql_session *sessions;
     struct dsql_backends backends;
     struct dsql_unblock unblock;
+    struct dsql_builds builds;
     struct dsql_faults faults;
     struct dsql_timer stall; /* runs while nobody is answered */
     struct dsql_mono started;

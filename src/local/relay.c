@@ -79,6 +79,15 @@ static bool ends_implicit(const struct dsql_session *session)
     return session->tx.state == DSQL_SQL_TX_IMPLICIT && session->tx.changes;
 }
 
+static bool rewrite(struct dsql_session *session, const struct dsql_sql_script *script,
+                    const struct dsql_sql_stmt *stmt, struct dsql_strbuf *sql)
+{
+    struct dsql_build_fate fate = {0};
+    if (dsql_rewrite_is_build(script, stmt))
+        fate = dsql_builds_fate(&session->front->builds);
+    return dsql_rewrite_statement(sql, session->sync_index, fate, script, stmt);
+}
+
 /* One statement of a query string, or what stands in for it. False: nothing comes behind it. */
 static bool add_statement(struct dsql_session *session, const struct dsql_sql_script *script,
                           size_t at, struct dsql_strbuf *sql, bool *as_it_came)
@@ -103,7 +112,7 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
         return false;
     }
     note_state(session, stmt, alone && session->tx.state != DSQL_SQL_TX_BLOCK);
-    if (dsql_rewrite_statement(sql, session->sync_index, script, stmt))
+    if (rewrite(session, script, stmt, sql))
         *as_it_came = false;
     else
         dsql_strbuf_add(sql, dsql_sql_stmt_text(script, stmt));
@@ -161,7 +170,7 @@ static void put_parse(struct dsql_session *session, const struct dsql_pg_parse *
     struct dsql_pg_parse out = *parse;
     struct dsql_strbuf sql;
     dsql_strbuf_init_heap(&sql, DSQL_OUTBOX_MAX);
-    bool replaced = dsql_rewrite_statement(&sql, session->sync_index, script, &script->stmts[0]);
+    bool replaced = rewrite(session, script, &script->stmts[0], &sql);
     out.query = replaced ? dsql_strbuf_span(&sql) : script->text;
     if (sql.cut)
         session->backend->out.bytes.cut = true;

@@ -82,19 +82,25 @@ bool dsql_rewrite_words(const struct dsql_pg_report *report, struct dsql_pg_repo
     return true;
 }
 
-/* A build that the service runs as a job: here it is done at once, and answers with a job's id. */
-static void add_job(struct dsql_strbuf *sb, const struct dsql_sql_script *script,
-                    const struct dsql_sql_stmt *stmt)
+bool dsql_rewrite_is_build(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
 {
-    struct dsql_span ddl = dsql_sql_stmt_text(script, stmt), verb = dsql_span_trim(ddl);
-    bool index =
-        verb.len >= 6 && dsql_span_eq_nocase(dsql_span_first(verb, 6), DSQL_SPAN("create"));
+    struct dsql_span verb = dsql_span_trim(dsql_sql_stmt_text(script, stmt));
+    return (stmt->flags & DSQL_SQL_JOB) && verb.len >= 6 &&
+           dsql_span_eq_nocase(dsql_span_first(verb, 6), DSQL_SPAN("create"));
+}
+
+/* A build that the service runs as a job: here it is done at once, and answers with a job's id. */
+static void add_job(struct dsql_strbuf *sb, struct dsql_build_fate fate,
+                    const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
+{
+    bool index = dsql_rewrite_is_build(script, stmt);
     dsql_strbuf_add_str(sb, index ? "select sys.dsql_run_job('INDEX_BUILD', "
                                   : "select sys.dsql_run_job('VALIDATE_CONSTRAINT', ");
     dsql_rewrite_literal(sb, dsql_span_of(stmt->table_count > 0 ? stmt->tables[0].name : ""));
     dsql_strbuf_add_str(sb, index ? ", 'CREATE INDEX', " : ", 'ALTER TABLE', ");
-    dsql_rewrite_literal(sb, ddl);
-    dsql_strbuf_add_str(sb, ") as job_id");
+    dsql_rewrite_literal(sb, dsql_sql_stmt_text(script, stmt));
+    dsql_strbuf_addf(sb, ", %s, %s) as job_id", fate.slow ? "true" : "false",
+                     fate.fails ? "true" : "false");
 }
 
 static void add_iam(struct dsql_strbuf *sb, const struct dsql_sql_stmt *stmt)
@@ -107,11 +113,11 @@ static void add_iam(struct dsql_strbuf *sb, const struct dsql_sql_stmt *stmt)
     dsql_strbuf_add_char(sb, ')');
 }
 
-bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index,
+bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index, struct dsql_build_fate fate,
                             const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
 {
     if (stmt->flags & DSQL_SQL_JOB) {
-        add_job(sb, script, stmt);
+        add_job(sb, fate, script, stmt);
         return true;
     }
     if (stmt->kind == DSQL_SQL_IAM_GRANT || stmt->kind == DSQL_SQL_IAM_REVOKE) {

@@ -8,6 +8,7 @@
 #define DSQL_LOCAL_REWRITE_H
 
 #include "base/strbuf.h"
+#include "local/builds.h"
 #include "local/sql_stmt.h"
 #include "pgwire/report.h"
 
@@ -23,9 +24,12 @@ void dsql_rewrite_failed_commit(struct dsql_strbuf *sb, const struct dsql_sql_re
 /* The words in an error that one of those two caused; false if it has another cause. */
 bool dsql_rewrite_words(const struct dsql_pg_report *report, struct dsql_pg_report *words);
 
+/* Whether it is CREATE INDEX ASYNC. */
+bool dsql_rewrite_is_build(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt);
+
 /* Text in the place of a statement that PostgreSQL does not know, or knows otherwise; the answer
- * has the same shape. False, and nothing added, for all others. */
-bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index,
+ * has the same shape. False, and nothing added, for all others. fate is that of an index build. */
+bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index, struct dsql_build_fate fate,
                             const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt);
 
 #endif

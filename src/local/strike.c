@@ -55,6 +55,13 @@ enum dsql_strike dsql_strike_statement(struct dsql_session *session,
     struct dsql_faults *faults = &session->front->faults;
     if (dsql_strike_stale(session, stmt, refusal))
         return DSQL_STRIKE_FAIL;
+    if ((stmt->flags & DSQL_SQL_FOR_KEY_SHARE) &&
+        dsql_faults_strike(faults, DSQL_FAULT_NO_KEY_SHARE)) {
+        dsql_sql_refuse(refusal, "0A000",
+                        "locking clauses other than FOR UPDATE are not supported");
+        dsql_sql_tx_failed(&session->tx);
+        return DSQL_STRIKE_FAIL;
+    }
     bool changes = (stmt->flags & DSQL_SQL_WRITES) || locks(stmt) || stmt->kind == DSQL_SQL_EXECUTE;
     if (changes && dsql_faults_strike(faults, DSQL_FAULT_CONFLICT))
         dsql_sql_refuse(refusal, commits[CONFLICT].sqlstate, "%s", commits[CONFLICT].message);

@@ -5,8 +5,6 @@
 #include "core/blocks.h"
 #include "sim/post.h"
 
-#define PERMIT_AGAIN_NS DSQL_S /* at the latest: an answer wakes the process */
-
 struct owner {
     struct dsql_sim_allowance allowance;
     struct dsql_sim_sender sender;
@@ -118,8 +116,7 @@ static int64_t slots(struct dsql_sim_allowance *allowance)
 static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns)
 {
     struct owner *owner = owner_of(allowance);
-    *wait_ns = PERMIT_AGAIN_NS;
-    bool given = dsql_blocks_permit(&owner->blocks, now);
+    bool given = dsql_blocks_permit(&owner->blocks, now, wait_ns);
     dsql_sim_sender_pump(&owner->sender);
     return given;
 }

@@ -183,7 +183,8 @@ static enum dsql_rc wait_for_index(PGconn *conn, const struct dsql_schema_step *
                                    const char *job, const struct dsql_schema_watch *watch,
                                    struct dsql_err *err)
 {
-    struct dsql_mono told = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    int64_t tell_after_ns = 0;
     const char *values[] = {job};
     for (;;) {
         char status[64] = "";
@@ -195,10 +196,13 @@ static enum dsql_rc wait_for_index(PGconn *conn, const struct dsql_schema_step *
                               : job_of_index(conn, step, status, sizeof(status), &found, err);
         if (rc || !found)
             return rc;
-        struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
-        if (dsql_mono_since(now, told) >= REPORT_NS) {
-            tell(watch, "waiting", "index", step->name, status);
-            told = now;
+        int64_t waited_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+        if (waited_ns >= tell_after_ns) {
+            char detail[96];
+            (void)snprintf(detail, sizeof(detail), "%.32s, %lld s so far", status,
+                           (long long)(waited_ns / DSQL_S));
+            tell(watch, "waiting", "index", step->name, detail);
+            tell_after_ns = waited_ns + REPORT_NS;
         }
         pause_ns(POLL_NS);
     }
@@ -229,38 +233,53 @@ static enum dsql_rc drop(PGconn *conn, const char *what, struct dsql_span name,
     return dsql_schema_exec(conn, (struct dsql_span){sql, (size_t)len}, 0, NULL, NULL, err);
 }
 
+/* Waits for a build that somebody began, and clears away what is left of one that failed. */
+static enum dsql_rc settle_index(PGconn *conn, const struct dsql_schema_step *step,
+                                 const struct dsql_schema_watch *watch, enum index_state *state,
+                                 bool *cleared, struct dsql_err *err)
+{
+    enum dsql_rc rc = look_at_index(conn, step->name, state, err);
+    if (rc || *state != INDEX_INVALID)
+        return rc;
+    rc = wait_for_index(conn, step, NULL, watch, err);
+    if (!rc)
+        rc = look_at_index(conn, step->name, state, err);
+    if (rc || *state != INDEX_INVALID)
+        return rc;
+    *cleared = true;
+    *state = INDEX_MISSING;
+    return drop(conn, "INDEX", step->name, err);
+}
+
+/* Has it built, and waits. */
+static enum dsql_rc build_index(PGconn *conn, const struct dsql_schema_step *step,
+                                const struct dsql_schema_watch *watch, enum index_state *state,
+                                char *job, size_t cap, struct dsql_err *err)
+{
+    PGresult *result;
+    enum dsql_rc rc = dsql_schema_exec(conn, step->text, 0, NULL, &result, err);
+    if (rc)
+        return rc;
+    (void)snprintf(job, cap, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
+    PQclear(result);
+    rc = wait_for_index(conn, step, job[0] ? job : NULL, watch, err);
+    return rc ? rc : look_at_index(conn, step->name, state, err);
+}
+
 static enum dsql_rc apply_index(PGconn *conn, const struct dsql_schema_step *step,
                                 const struct dsql_schema_watch *watch, struct dsql_err *err)
 {
     enum index_state state = INDEX_MISSING;
     bool rebuilt = false;
     char job[64] = "";
-    enum dsql_rc rc = look_at_index(conn, step->name, &state, err);
-    if (!rc && state == INDEX_INVALID) { /* somebody's build under way, or the remains of one */
-        rc = wait_for_index(conn, step, NULL, watch, err);
-        if (!rc)
-            rc = look_at_index(conn, step->name, &state, err);
-        if (!rc && state == INDEX_INVALID) {
-            rc = drop(conn, "INDEX", step->name, err);
-            rebuilt = true;
-        }
-    }
-    if (rc)
-        return rc;
-    if (state == INDEX_VALID) {
+    enum dsql_rc rc = settle_index(conn, step, watch, &state, &rebuilt, err);
+    if (!rc && state == INDEX_VALID) {
         tell(watch, "exists", "index", step->name, "");
         return DSQL_OK;
     }
-    PGresult *result;
-    rc = dsql_schema_exec(conn, step->text, 0, NULL, &result, err);
-    if (rc)
-        return rc;
-    if (PQntuples(result) > 0)
-        (void)snprintf(job, sizeof(job), "%s", PQgetvalue(result, 0, 0));
-    PQclear(result);
-    rc = wait_for_index(conn, step, job[0] ? job : NULL, watch, err);
-    if (!rc)
-        rc = look_at_index(conn, step->name, &state, err);
+    /* Gone again: another run took it for the remains that both saw, and cleared it away. */
+    for (int tries = 0; !rc && state == INDEX_MISSING && tries < TRIES; tries++)
+        rc = build_index(conn, step, watch, &state, job, sizeof(job), err);
     if (rc)
         return rc;
     if (state != INDEX_VALID)

@@ -10,8 +10,10 @@ static void read_item(const json_t *item)
     struct dsql_lease_item lease;
     struct dsql_err err;
     if (dsql_registry_read(item, &registry, &err) == DSQL_OK && registry.count > 0) {
-        assert(dsql_registry_slots(&registry) >= 0 && dsql_registry_permits(&registry) >= 0);
-        assert(dsql_registry_share(&registry, 0, 100) <= registry.blocks[0].want);
+        assert(dsql_registry_sum(&registry, DSQL_SLOTS) >= 0 &&
+               dsql_registry_purses(&registry) >= 0);
+        assert(dsql_registry_share(&registry, DSQL_FLOW, 0, 100) <=
+               registry.blocks[0].of[DSQL_FLOW].wants);
     }
     dsql_registry_fini(&registry);
     (void)dsql_lease_read(item, &lease);

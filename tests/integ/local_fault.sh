@@ -61,6 +61,28 @@ begin=${EPOCHREALTIME/./}
 psql -AtX -c 'select 1' -c 'select 2'
 echo "took=$((${EPOCHREALTIME/./} - begin))"
 fault clear
+echo "== index"
+sql() { psql -AtXq -c "$1" 2>&1; }
+sql 'create table x (id int primary key, v int)'
+fault index-delay=1h
+job=$(sql 'create index async x_v on x (v)')
+sql 'select status, object_id::regclass from sys.jobs'
+sql "select indisvalid from pg_index where indexrelid = 'x_v'::regclass"
+sql "call sys.wait_for_job('$job')" >"$1.waited" &
+fault clear index-delay
+wait
+cat "$1.waited"
+sql "select status from sys.jobs where job_id = '$job'"
+sql "select indisvalid from pg_index where indexrelid = 'x_v'::regclass"
+fault index-fail=1x
+job=$(sql 'create unique index async x_u on x (v)')
+sql "call sys.wait_for_job('$job')"
+sql "select status, details from sys.jobs where job_id = '$job'"
+sql "select indisvalid from pg_index where indexrelid = 'x_u'::regclass"
+echo "== lock"
+fault no-key-share=1x
+sql 'select id from x where id = 1 for key share'
+sql 'select id from x where id = 1 for key share'
 echo "== seed"
 psql -qc 'create table w (id int primary key)'
 strikes() {
@@ -97,6 +119,13 @@ case $(part drop) in *42*) fail "a dropped connection answered" ;; esac
 # Startup and password come together or apart, so at least connect + one round trip for each statement.
 took=$(part latency | sed -n 's/^took=//p')
 [ "$took" -ge 700000 ] || fail "300 ms + 2 x 200 ms took $took us"
+[ "$(part index)" = 'processing|x
+f
+completed
+t
+failed|Found duplicate key while validating index for UCVs
+f' ] || fail "index: $(part index)"
+[ "$(part lock)" = 'ERROR:  locking clauses other than FOR UPDATE are not supported' ] || fail "lock: $(part lock)"
 if [ "$(part seed | sort -u | wc -l)" != 1 ] || [ "$(part seed | head -n 1)" = 0 ]; then
     fail "the same seed strikes otherwise: $(part seed)"
 fi

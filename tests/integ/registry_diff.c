@@ -27,24 +27,22 @@ static struct dsql_registry_op any_op(const struct dsql_registry *r)
     const struct dsql_block *own = dsql_registry_find(r, op.block.id);
     op.beat_old = own && pick(0, 5) ? own->beat : pick(0, 9);
     op.block.beat = pick(0, 1000);
-    op.block.slots = pick(0, 9);
-    op.block.want = pick(0, 9);
-    op.block.permits = pick(0, 9);
+    op.block.of[DSQL_SLOTS] = (struct dsql_part){pick(0, 9), pick(0, 9)};
+    op.block.of[DSQL_FLOW] = (struct dsql_part){pick(0, 9000), pick(0, 9000)};
+    op.block.purse = pick(0, 9);
     op.block.ttl_ms = 1000;
     op.block.seen_ms = pick(0, 99999);
     op.set_block = op.kind == DSQL_REGISTRY_JOIN || pick(0, 1);
     op.grow = pick(0, 1);
     op.version_old = r->version - (pick(0, 5) == 0);
-    op.level_add = pick(0, 2) ? pick(0, 5000) : 0;
-    op.level_min = pick(0, 3) ? 0 : r->level + pick(-1, 1);
-    op.level_min = op.level_min < 0 ? 0 : op.level_min;
-    op.spent_add = pick(0, 2) ? pick(0, 5000) : 0;
-    op.claim = pick(0, 3) == 0;
-    op.claim_old = r->claim - (pick(0, 5) == 0);
-    op.slow = !op.claim && pick(0, 5) == 0;
+    op.pot_add = pick(0, 2) ? pick(-3, 5) : 0;
+    if (pick(0, 3) == 0)
+        op.pot_add = -(r->pot + pick(-1, 1));
+    op.set_rate = pick(0, 3) == 0;
+    op.empty_pot = pick(0, 5) == 0;
     op.rate_old = r->rate + (pick(0, 3) == 0);
     op.rate_new = pick(1000, 100000);
-    op.level_new = 7000;
+    op.pot_new = 7;
     for (size_t i = 0; op.kind == DSQL_REGISTRY_UPDATE && i < r->count && op.remove_count < 1;
          i++) {
         if (strcmp(r->blocks[i].id, op.block.id) == 0 || pick(0, 9) > 0)
@@ -57,16 +55,15 @@ static struct dsql_registry_op any_op(const struct dsql_registry *r)
 
 static bool same_block(const struct dsql_block *a, const struct dsql_block *b)
 {
-    return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && a->slots == b->slots &&
-           a->want == b->want && a->permits == b->permits && a->beat == b->beat &&
+    return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 &&
+           memcmp(a->of, b->of, sizeof(a->of)) == 0 && a->purse == b->purse && a->beat == b->beat &&
            a->ttl_ms == b->ttl_ms && a->seen_ms == b->seen_ms;
 }
 
 static bool same(const struct dsql_registry *a, const struct dsql_registry *b)
 {
-    bool ok = a->exists == b->exists && a->version == b->version && a->claim == b->claim &&
-              a->level == b->level && a->spent == b->spent && a->rate == b->rate &&
-              a->count == b->count;
+    bool ok = a->exists == b->exists && a->version == b->version && a->pot == b->pot &&
+              a->rate == b->rate && a->count == b->count;
     for (size_t i = 0; ok && i < a->count; i++)
         ok = same_block(&a->blocks[i], &b->blocks[i]);
     return ok;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `dsql schema`: apply, verify, version, drop, against `dsql local`; killed anywhere it goes on.
+# `dsql schema`: apply, verify, version, drop, against `dsql local`. Kills and slow builds: schema_kill.sh.
 # shellcheck disable=SC2016 # programs for other shells stand in single quotes
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
@@ -67,26 +67,6 @@ run "$dsql" schema drop --yes
 says '39 tables dropped'
 [ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 0 ]
 
-# Killed after each step in turn: the next run goes on.
-for after in $(seq 1 6 47); do
-    "$dsql" schema drop --yes >"$work/out"
-    mkfifo "$work/pipe"
-    stdbuf -oL "$dsql" schema apply >"$work/pipe" 2>"$work/killed.err" &
-    pid=$!
-    n=0
-    while read -r _; do
-        n=$((n + 1))
-        [ $n -lt "$after" ] || break
-    done <"$work/pipe"
-    kill -KILL $pid 2>/dev/null || true
-    wait $pid 2>/dev/null || true
-    rm "$work/pipe"
-    must_fail_or_done=$("$dsql" schema verify 2>&1 | tail -n 1)
-    [ "$after" -gt 46 ] || [ "$must_fail_or_done" != 'schema version 1.19 is complete' ] || echo "(finished before the kill)"
-    run "$dsql" schema apply
-    run "$dsql" schema verify
-done
-
 # Two at once.
 "$dsql" schema drop --yes >"$work/out"
 "$dsql" schema apply >"$work/one" 2>&1 & one=$!
@@ -97,5 +77,15 @@ run "$dsql" schema verify
 SH
 mkdir "$scratch/work"
 work=$scratch/work expect 0 "$dsql" local exec -- bash "$scratch/inside.sh"
-expect 1 env -u PGHOST PGHOST=localhost PGPORT=1 "$dsql" schema version
+
+# One message, whole, and no log beside it.
+nowhere=(env -u DSQL_ENDPOINT -u PGHOST -u PGHOSTADDR -u PGSERVICE -u AWS_ACCESS_KEY_ID HOME="$scratch")
+expect 2 "${nowhere[@]}" "$dsql" schema verify
+[ "${err%%$'\n'*}" = 'dsql: which cluster?' ] || fail "$err"
+contains "$err" 'give --endpoint or set DSQL_ENDPOINT'
+expect 1 "${nowhere[@]}" PGHOST=localhost PGPORT=1 "$dsql" schema version
+contains "$err" 'port 1 failed: Connection refused'
 contains "$err" 'say where to connect'
+expect 1 "${nowhere[@]}" "$dsql" schema apply --endpoint abc.dsql.us-east-1.on.aws
+contains "$err" 'dsql: no AWS credentials'
+case $err in *event=* | *\?*) fail "no message for people: $err" ;; esac

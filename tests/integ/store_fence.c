@@ -274,9 +274,23 @@ static void id_collision(struct dsql_store *store)
     printf("a collision of ids costs a new one\n");
 }
 
-int main(void)
+/* With the lock that the store chose by itself. */
+static int with_the_lock_found(void)
+{
+    fixture_open(&fix, 4, NULL);
+    bool shared = dsql_store_shard_lock(fix.store) == DSQL_SHARD_LOCK_KEY_SHARE;
+    const char *name = shared ? "FOR KEY SHARE, found" : "FOR UPDATE, found";
+    stale_owner(fix.store, name);
+    two_workers(fix.store, shared ? DSQL_OK : DSQL_CONFLICT, name);
+    fixture_close(&fix);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     struct dsql_store_options key_share, for_update;
+    if (argc > 1 && strcmp(argv[1], "probe") == 0)
+        return with_the_lock_found();
     dsql_store_options_default(&key_share);
     key_share.shard_lock = DSQL_SHARD_LOCK_KEY_SHARE;
     dsql_store_options_default(&for_update);

@@ -17,9 +17,10 @@ enum { OWNERS_MAX = 5, NET_MAX = 64 };
 /* One rule taken away each: the judge must notice. */
 enum breakage {
     WHOLE,
-    NO_VERSION, /* slots are taken without having seen the latest version */
-    NO_SPENT,   /* used permits are forgotten at once instead of at the next claim */
-    NO_GAP,     /* an outage counts as standing still */
+    SLOTS_UNSEEN, /* slots are taken without having seen the latest version, */
+    FLOW_UNSEEN,  /* flow and room for permits are */
+    FULL_PURSE,   /* room for permits comes with permits in it */
+    NO_GAP,       /* an outage counts as standing still */
     BREAKAGES
 };
 static enum breakage breakage;
@@ -56,11 +57,16 @@ struct world {
     struct dsql_registry item;
     bool up, faults;
     int64_t down_since_ns, down_total_ns;
-    int64_t level; /* of the real bucket, in thousandths of a connect; filled at level_ns */
+    int64_t level; /* of the real bucket, in connects / DSQL_S; filled at level_ns */
     int64_t level_ns;
     uint64_t requests;
     bool ok;
 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static bool chance(struct world *w, uint64_t per_mille)
 {
@@ -169,12 +175,10 @@ static void arrives_at_registry(struct world *w, struct letter *letter)
     struct dsql_registry_op op = letter->op;
     if (!w->up)
         return;
-    if (breakage == NO_VERSION)
+    const struct dsql_block *own = dsql_registry_find(&w->item, op.block.id);
+    bool more_slots = !own || op.block.of[DSQL_SLOTS].has > own->of[DSQL_SLOTS].has;
+    if (breakage == (more_slots ? SLOTS_UNSEEN : FLOW_UNSEEN))
         op.grow = false;
-    if (breakage == NO_SPENT) {
-        if (op.spent_add > 0)
-            op.spent_add = 0;
-    }
     assert_int_equal(dsql_registry_apply(&w->item, &op, &applied), DSQL_OK);
     if (applied) {
         judge_removals(w, &op);
@@ -208,6 +212,8 @@ static void arrives_at_owner(struct world *w, struct letter *letter)
                                         letter->applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED,
                                         &letter->view),
                      DSQL_OK);
+    if (breakage == FULL_PURSE)
+        o->blocks.purse.amount = o->blocks.purse_most * DSQL_PURSE_ONE;
 }
 
 static void deliver(struct world *w)
@@ -227,15 +233,13 @@ static void deliver(struct world *w)
 /* (e): a bucket that sees every connect when it happens. */
 static void connects(struct world *w, struct owner *o)
 {
-    int64_t full = w->burst * DSQL_PERMIT;
-    int64_t flow = (w->now_ns - w->level_ns) / DSQL_US * w->rate / 1000;
+    int64_t full = w->burst * DSQL_S, flow = (w->now_ns - w->level_ns) * w->rate;
     w->level_ns = w->now_ns;
-    w->level = w->level + flow > full ? full : w->level + flow;
-    w->level -= DSQL_PERMIT;
+    w->level = least(full, w->level + flow) - DSQL_S;
     o->conns++;
     dsql_blocks_used(&o->blocks, o->conns);
-    if (!prop_that(w->p, w->level >= -(int64_t)1,
-                   "(e) the bucket is overdrawn by %lld/1000 connects", (long long)-w->level))
+    if (!prop_that(w->p, w->level >= 0, "(e) the bucket is overdrawn by %lld ns of flow",
+                   (long long)(-w->level / w->rate)))
         w->ok = false;
 }
 
@@ -259,7 +263,8 @@ static void pool_acts(struct world *w, struct owner *o)
     if (w->faults && chance(w, 3))
         dsql_blocks_throttled(&o->blocks, clock_of(w, o));
     for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.want; k++) {
-        if (!dsql_blocks_permit(&o->blocks, clock_of(w, o)))
+        int64_t wait_ns;
+        if (!dsql_blocks_permit(&o->blocks, clock_of(w, o), &wait_ns))
             break;
         connects(w, o);
     }
@@ -307,15 +312,21 @@ static void strike(struct world *w)
     }
 }
 
-/* (a) in the table, and in the world: of owners that were not silent for a TTL, and have looked
- * since. */
+static void judge_sum(struct world *w, const char *what, int64_t sum, int64_t limit)
+{
+    if (!prop_that(w->p, sum <= limit, "%s: the table gives %lld of %lld", what, (long long)sum,
+                   (long long)limit))
+        w->ok = false;
+}
+
+/* (a) and (e) in the table; and (a) in the world: of owners that were not silent for a TTL, and
+ * have looked since. */
 static void judge(struct world *w)
 {
     int64_t sum = 0;
-    if (!prop_that(w->p, dsql_registry_slots(&w->item) <= w->limit - w->headroom,
-                   "(a) the table gives %lld of %lld", (long long)dsql_registry_slots(&w->item),
-                   (long long)(w->limit - w->headroom)))
-        w->ok = false;
+    judge_sum(w, "(a) slots", dsql_registry_sum(&w->item, DSQL_SLOTS), w->limit - w->headroom);
+    judge_sum(w, "(e) flow", dsql_registry_sum(&w->item, DSQL_FLOW), w->rate * DSQL_PERMIT);
+    judge_sum(w, "(e) permits", dsql_registry_purses(&w->item) + w->item.pot, w->burst);
     for (size_t i = 0; i < w->owner_count; i++) {
         const struct owner *o = &w->owners[i];
         bool silent =
@@ -350,8 +361,7 @@ static bool is_full(const struct world *w)
         const struct owner *o = &w->owners[i];
         const struct dsql_block *block =
             o->alive ? dsql_registry_find(&w->item, o->blocks.config.id) : NULL;
-        if (o->alive &&
-            (!block || o->conns != (block->slots < o->blocks.want ? block->slots : o->blocks.want)))
+        if (o->alive && (!block || o->conns != least(block->of[DSQL_SLOTS].has, o->blocks.want)))
             return false;
     }
     return true;
@@ -376,9 +386,10 @@ static void judge_end(struct world *w)
                           "(b) a dead owner still has a block");
     run_for(w, 2 * w->ttl_ns);
     for (size_t i = 0; w->ok && i < w->item.count; i++) {
-        int64_t share = dsql_registry_share(&w->item, i, w->limit - w->headroom);
-        w->ok = prop_that(w->p, w->item.blocks[i].slots == share, "(b) %lld slots instead of %lld",
-                          (long long)w->item.blocks[i].slots, (long long)share);
+        int64_t share = dsql_registry_share(&w->item, DSQL_SLOTS, i, w->limit - w->headroom);
+        int64_t has = w->item.blocks[i].of[DSQL_SLOTS].has;
+        w->ok = prop_that(w->p, has == share, "(b) %lld slots instead of %lld", (long long)has,
+                          (long long)share);
     }
     for (int i = 0; w->ok && !is_full(w) && i < 100; i++)
         run_for(w, w->ttl_ns);
@@ -396,7 +407,7 @@ static bool survives(struct prop *p)
     w.owner_count = 2 + (size_t)prop_below(p, OWNERS_MAX - 1);
     int64_t faulty_ns = (int64_t)prop_below(p, 10) * w.ttl_ns;
     w.rng = dsql_rng_seeded(prop_any_u64(p));
-    w.level = w.burst * DSQL_PERMIT;
+    w.level = w.burst * DSQL_S;
     for (size_t i = 0; i < w.owner_count; i++)
         born(&w, &w.owners[i]);
     run_for(&w, faulty_ns);
@@ -420,7 +431,7 @@ TEST(schedules)
 
 TEST(breakages_are_noticed)
 {
-    for (breakage = NO_VERSION; breakage < BREAKAGES; breakage++) {
+    for (breakage = SLOTS_UNSEEN; breakage < BREAKAGES; breakage++) {
         char why[512] = "";
         if (prop_holds("a broken protocol", survives, 500, why, sizeof(why)))
             fail_msg("breakage %d goes unnoticed", (int)breakage);

@@ -87,11 +87,11 @@ TEST(shares)
         struct dsql_block blocks[4] = {0};
         const struct dsql_registry registry = {.exists = true, .blocks = blocks, .count = 4};
         for (size_t i = 0; i < 4; i++)
-            blocks[i].want = rows[r].wants[i];
+            blocks[i].of[DSQL_SLOTS].wants = rows[r].wants[i];
         for (size_t i = 0; i < 4; i++)
-            if (dsql_registry_share(&registry, i, rows[r].total) != rows[r].shares[i])
+            if (dsql_registry_share(&registry, DSQL_SLOTS, i, rows[r].total) != rows[r].shares[i])
                 fail_msg("row %zu: block %zu gets %lld", r, i,
-                         (long long)dsql_registry_share(&registry, i, rows[r].total));
+                         (long long)dsql_registry_share(&registry, DSQL_SLOTS, i, rows[r].total));
     }
 }
 

@@ -35,17 +35,45 @@ func (q crud) RangeDeleteFromHistoryImmediateTasks(ctx context.Context, f sqlplu
 	return q.exec(ctx, C.DSQL_OP_RangeDeleteFromHistoryImmediateTasks, f.ShardID, f.CategoryID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID)
 }
 
-func (q crud) InsertIntoTransferTasks(ctx context.Context, rows []sqlplugin.TransferTasksRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoTransferTasks, rows, func(a *args, r *sqlplugin.TransferTasksRow) {
+// task is the row, and taskRange the filter, of queues that have neither a category nor a time.
+type task struct {
+	ShardID      int32
+	TaskID       int64
+	Data         []byte
+	DataEncoding string
+}
+
+type taskRange struct {
+	ShardID            int32
+	InclusiveMinTaskID int64
+	ExclusiveMaxTaskID int64
+	PageSize           int
+}
+
+type taskRow interface {
+	sqlplugin.TransferTasksRow | sqlplugin.ReplicationTasksRow | sqlplugin.VisibilityTasksRow
+}
+
+func insertTasks[R taskRow](ctx context.Context, q crud, op C.int, rows []R) (sql.Result, error) {
+	return execRows(ctx, q, op, rows, func(a *args, row *R) {
+		r := task(*row)
 		a.row(r.ShardID, r.TaskID, r.Data, r.DataEncoding)
 	})
 }
 
-func (q crud) RangeSelectFromTransferTasks(ctx context.Context, f sqlplugin.TransferTasksRangeFilter) ([]sqlplugin.TransferTasksRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_RangeSelectFromTransferTasks, f.ShardID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize)
-	return list(a, err, func(a *answer) sqlplugin.TransferTasksRow {
-		return sqlplugin.TransferTasksRow{ShardID: f.ShardID, TaskID: a.i64(), Data: a.bytes(), DataEncoding: a.text()}
+func selectTasks[R taskRow](ctx context.Context, q crud, op C.int, f taskRange) ([]R, error) {
+	a, err := q.query(ctx, op, f.ShardID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize)
+	return list(a, err, func(a *answer) R {
+		return R(task{ShardID: f.ShardID, TaskID: a.i64(), Data: a.bytes(), DataEncoding: a.text()})
 	})
+}
+
+func (q crud) InsertIntoTransferTasks(ctx context.Context, rows []sqlplugin.TransferTasksRow) (sql.Result, error) {
+	return insertTasks(ctx, q, C.DSQL_OP_InsertIntoTransferTasks, rows)
+}
+
+func (q crud) RangeSelectFromTransferTasks(ctx context.Context, f sqlplugin.TransferTasksRangeFilter) ([]sqlplugin.TransferTasksRow, error) {
+	return selectTasks[sqlplugin.TransferTasksRow](ctx, q, C.DSQL_OP_RangeSelectFromTransferTasks, taskRange(f))
 }
 
 func (q crud) DeleteFromTransferTasks(ctx context.Context, f sqlplugin.TransferTasksFilter) (sql.Result, error) {
@@ -57,16 +85,11 @@ func (q crud) RangeDeleteFromTransferTasks(ctx context.Context, f sqlplugin.Tran
 }
 
 func (q crud) InsertIntoReplicationTasks(ctx context.Context, rows []sqlplugin.ReplicationTasksRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoReplicationTasks, rows, func(a *args, r *sqlplugin.ReplicationTasksRow) {
-		a.row(r.ShardID, r.TaskID, r.Data, r.DataEncoding)
-	})
+	return insertTasks(ctx, q, C.DSQL_OP_InsertIntoReplicationTasks, rows)
 }
 
 func (q crud) RangeSelectFromReplicationTasks(ctx context.Context, f sqlplugin.ReplicationTasksRangeFilter) ([]sqlplugin.ReplicationTasksRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_RangeSelectFromReplicationTasks, f.ShardID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize)
-	return list(a, err, func(a *answer) sqlplugin.ReplicationTasksRow {
-		return sqlplugin.ReplicationTasksRow{ShardID: f.ShardID, TaskID: a.i64(), Data: a.bytes(), DataEncoding: a.text()}
-	})
+	return selectTasks[sqlplugin.ReplicationTasksRow](ctx, q, C.DSQL_OP_RangeSelectFromReplicationTasks, taskRange(f))
 }
 
 func (q crud) DeleteFromReplicationTasks(ctx context.Context, f sqlplugin.ReplicationTasksFilter) (sql.Result, error) {
@@ -78,16 +101,11 @@ func (q crud) RangeDeleteFromReplicationTasks(ctx context.Context, f sqlplugin.R
 }
 
 func (q crud) InsertIntoVisibilityTasks(ctx context.Context, rows []sqlplugin.VisibilityTasksRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoVisibilityTasks, rows, func(a *args, r *sqlplugin.VisibilityTasksRow) {
-		a.row(r.ShardID, r.TaskID, r.Data, r.DataEncoding)
-	})
+	return insertTasks(ctx, q, C.DSQL_OP_InsertIntoVisibilityTasks, rows)
 }
 
 func (q crud) RangeSelectFromVisibilityTasks(ctx context.Context, f sqlplugin.VisibilityTasksRangeFilter) ([]sqlplugin.VisibilityTasksRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_RangeSelectFromVisibilityTasks, f.ShardID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize)
-	return list(a, err, func(a *answer) sqlplugin.VisibilityTasksRow {
-		return sqlplugin.VisibilityTasksRow{ShardID: f.ShardID, TaskID: a.i64(), Data: a.bytes(), DataEncoding: a.text()}
-	})
+	return selectTasks[sqlplugin.VisibilityTasksRow](ctx, q, C.DSQL_OP_RangeSelectFromVisibilityTasks, taskRange(f))
 }
 
 func (q crud) DeleteFromVisibilityTasks(ctx context.Context, f sqlplugin.VisibilityTasksFilter) (sql.Result, error) {

@@ -10,9 +10,66 @@ import (
 	"database/sql"
 
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/primitives"
 )
 
-// The maps of mutable state: four methods each.
+// The maps of mutable state: four methods each. Temporal has a row and two filters for each map; those of
+// one shape share what reads and writes them here.
+
+// execution is the filter for all entries of one execution's map.
+type execution struct {
+	ShardID     int32
+	NamespaceID primitives.UUID
+	WorkflowID  string
+	RunID       primitives.UUID
+}
+
+func (q crud) selectAll(ctx context.Context, op C.int, of execution) (answer, error) {
+	return q.query(ctx, op, of.ShardID, of.NamespaceID, of.WorkflowID, of.RunID)
+}
+
+func (q crud) deleteAll(ctx context.Context, op C.int, of execution) (sql.Result, error) {
+	return q.exec(ctx, op, of.ShardID, of.NamespaceID, of.WorkflowID, of.RunID)
+}
+
+// deleteKeys deletes the entries with these keys.
+func deleteKeys[K any](ctx context.Context, q crud, op C.int, of execution, keys []K) (sql.Result, error) {
+	return execRows(ctx, q, op, keys, func(a *args, key *K) {
+		a.row(of.ShardID, of.NamespaceID, of.WorkflowID, of.RunID, *key)
+	})
+}
+
+// initiated is the row of maps whose key is the event that initiated something.
+type initiated struct {
+	ShardID      int32
+	NamespaceID  primitives.UUID
+	WorkflowID   string
+	RunID        primitives.UUID
+	InitiatedID  int64
+	Data         []byte
+	DataEncoding string
+}
+
+type initiatedRow interface {
+	sqlplugin.ChildExecutionInfoMapsRow | sqlplugin.RequestCancelInfoMapsRow | sqlplugin.SignalInfoMapsRow
+}
+
+func replaceInitiated[R initiatedRow](ctx context.Context, q crud, op C.int, rows []R) (sql.Result, error) {
+	return execRows(ctx, q, op, rows, func(a *args, row *R) {
+		r := initiated(*row)
+		a.row(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.InitiatedID, r.Data, r.DataEncoding)
+	})
+}
+
+func selectInitiated[R initiatedRow](ctx context.Context, q crud, op C.int, of execution) ([]R, error) {
+	a, err := q.selectAll(ctx, op, of)
+	return list(a, err, func(a *answer) R {
+		return R(initiated{
+			ShardID: of.ShardID, NamespaceID: of.NamespaceID, WorkflowID: of.WorkflowID, RunID: of.RunID,
+			InitiatedID: a.i64(), Data: a.bytes(), DataEncoding: a.text(),
+		})
+	})
+}
 
 func (q crud) ReplaceIntoActivityInfoMaps(ctx context.Context, rows []sqlplugin.ActivityInfoMapsRow) (sql.Result, error) {
 	return execRows(ctx, q, C.DSQL_OP_ReplaceIntoActivityInfoMaps, rows, func(a *args, r *sqlplugin.ActivityInfoMapsRow) {
@@ -21,24 +78,21 @@ func (q crud) ReplaceIntoActivityInfoMaps(ctx context.Context, rows []sqlplugin.
 }
 
 func (q crud) SelectAllFromActivityInfoMaps(ctx context.Context, f sqlplugin.ActivityInfoMapsAllFilter) ([]sqlplugin.ActivityInfoMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromActivityInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.selectAll(ctx, C.DSQL_OP_SelectAllFromActivityInfoMaps, execution(f))
 	return list(a, err, func(a *answer) sqlplugin.ActivityInfoMapsRow {
 		return sqlplugin.ActivityInfoMapsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
-			ScheduleID: a.i64(),
-			Data:       a.bytes(), DataEncoding: a.text(),
+			ScheduleID: a.i64(), Data: a.bytes(), DataEncoding: a.text(),
 		}
 	})
 }
 
 func (q crud) DeleteFromActivityInfoMaps(ctx context.Context, f sqlplugin.ActivityInfoMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromActivityInfoMaps, f.ScheduleIDs, func(a *args, key *int64) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromActivityInfoMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.ScheduleIDs)
 }
 
 func (q crud) DeleteAllFromActivityInfoMaps(ctx context.Context, f sqlplugin.ActivityInfoMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromActivityInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromActivityInfoMaps, execution(f))
 }
 
 func (q crud) ReplaceIntoTimerInfoMaps(ctx context.Context, rows []sqlplugin.TimerInfoMapsRow) (sql.Result, error) {
@@ -48,105 +102,69 @@ func (q crud) ReplaceIntoTimerInfoMaps(ctx context.Context, rows []sqlplugin.Tim
 }
 
 func (q crud) SelectAllFromTimerInfoMaps(ctx context.Context, f sqlplugin.TimerInfoMapsAllFilter) ([]sqlplugin.TimerInfoMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromTimerInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.selectAll(ctx, C.DSQL_OP_SelectAllFromTimerInfoMaps, execution(f))
 	return list(a, err, func(a *answer) sqlplugin.TimerInfoMapsRow {
 		return sqlplugin.TimerInfoMapsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
-			TimerID: a.text(),
-			Data:    a.bytes(), DataEncoding: a.text(),
+			TimerID: a.text(), Data: a.bytes(), DataEncoding: a.text(),
 		}
 	})
 }
 
 func (q crud) DeleteFromTimerInfoMaps(ctx context.Context, f sqlplugin.TimerInfoMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromTimerInfoMaps, f.TimerIDs, func(a *args, key *string) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromTimerInfoMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.TimerIDs)
 }
 
 func (q crud) DeleteAllFromTimerInfoMaps(ctx context.Context, f sqlplugin.TimerInfoMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromTimerInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromTimerInfoMaps, execution(f))
 }
 
 func (q crud) ReplaceIntoChildExecutionInfoMaps(ctx context.Context, rows []sqlplugin.ChildExecutionInfoMapsRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_ReplaceIntoChildExecutionInfoMaps, rows, func(a *args, r *sqlplugin.ChildExecutionInfoMapsRow) {
-		a.row(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.InitiatedID, r.Data, r.DataEncoding)
-	})
+	return replaceInitiated(ctx, q, C.DSQL_OP_ReplaceIntoChildExecutionInfoMaps, rows)
 }
 
 func (q crud) SelectAllFromChildExecutionInfoMaps(ctx context.Context, f sqlplugin.ChildExecutionInfoMapsAllFilter) ([]sqlplugin.ChildExecutionInfoMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromChildExecutionInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
-	return list(a, err, func(a *answer) sqlplugin.ChildExecutionInfoMapsRow {
-		return sqlplugin.ChildExecutionInfoMapsRow{
-			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
-			InitiatedID: a.i64(),
-			Data:        a.bytes(), DataEncoding: a.text(),
-		}
-	})
+	return selectInitiated[sqlplugin.ChildExecutionInfoMapsRow](ctx, q, C.DSQL_OP_SelectAllFromChildExecutionInfoMaps, execution(f))
 }
 
 func (q crud) DeleteFromChildExecutionInfoMaps(ctx context.Context, f sqlplugin.ChildExecutionInfoMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromChildExecutionInfoMaps, f.InitiatedIDs, func(a *args, key *int64) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromChildExecutionInfoMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.InitiatedIDs)
 }
 
 func (q crud) DeleteAllFromChildExecutionInfoMaps(ctx context.Context, f sqlplugin.ChildExecutionInfoMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps, execution(f))
 }
 
 func (q crud) ReplaceIntoRequestCancelInfoMaps(ctx context.Context, rows []sqlplugin.RequestCancelInfoMapsRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_ReplaceIntoRequestCancelInfoMaps, rows, func(a *args, r *sqlplugin.RequestCancelInfoMapsRow) {
-		a.row(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.InitiatedID, r.Data, r.DataEncoding)
-	})
+	return replaceInitiated(ctx, q, C.DSQL_OP_ReplaceIntoRequestCancelInfoMaps, rows)
 }
 
 func (q crud) SelectAllFromRequestCancelInfoMaps(ctx context.Context, f sqlplugin.RequestCancelInfoMapsAllFilter) ([]sqlplugin.RequestCancelInfoMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromRequestCancelInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
-	return list(a, err, func(a *answer) sqlplugin.RequestCancelInfoMapsRow {
-		return sqlplugin.RequestCancelInfoMapsRow{
-			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
-			InitiatedID: a.i64(),
-			Data:        a.bytes(), DataEncoding: a.text(),
-		}
-	})
+	return selectInitiated[sqlplugin.RequestCancelInfoMapsRow](ctx, q, C.DSQL_OP_SelectAllFromRequestCancelInfoMaps, execution(f))
 }
 
 func (q crud) DeleteFromRequestCancelInfoMaps(ctx context.Context, f sqlplugin.RequestCancelInfoMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromRequestCancelInfoMaps, f.InitiatedIDs, func(a *args, key *int64) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromRequestCancelInfoMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.InitiatedIDs)
 }
 
 func (q crud) DeleteAllFromRequestCancelInfoMaps(ctx context.Context, f sqlplugin.RequestCancelInfoMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromRequestCancelInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromRequestCancelInfoMaps, execution(f))
 }
 
 func (q crud) ReplaceIntoSignalInfoMaps(ctx context.Context, rows []sqlplugin.SignalInfoMapsRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_ReplaceIntoSignalInfoMaps, rows, func(a *args, r *sqlplugin.SignalInfoMapsRow) {
-		a.row(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.InitiatedID, r.Data, r.DataEncoding)
-	})
+	return replaceInitiated(ctx, q, C.DSQL_OP_ReplaceIntoSignalInfoMaps, rows)
 }
 
 func (q crud) SelectAllFromSignalInfoMaps(ctx context.Context, f sqlplugin.SignalInfoMapsAllFilter) ([]sqlplugin.SignalInfoMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromSignalInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
-	return list(a, err, func(a *answer) sqlplugin.SignalInfoMapsRow {
-		return sqlplugin.SignalInfoMapsRow{
-			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
-			InitiatedID: a.i64(),
-			Data:        a.bytes(), DataEncoding: a.text(),
-		}
-	})
+	return selectInitiated[sqlplugin.SignalInfoMapsRow](ctx, q, C.DSQL_OP_SelectAllFromSignalInfoMaps, execution(f))
 }
 
 func (q crud) DeleteFromSignalInfoMaps(ctx context.Context, f sqlplugin.SignalInfoMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromSignalInfoMaps, f.InitiatedIDs, func(a *args, key *int64) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromSignalInfoMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.InitiatedIDs)
 }
 
 func (q crud) DeleteAllFromSignalInfoMaps(ctx context.Context, f sqlplugin.SignalInfoMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromSignalInfoMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromSignalInfoMaps, execution(f))
 }
 
 func (q crud) ReplaceIntoSignalsRequestedSets(ctx context.Context, rows []sqlplugin.SignalsRequestedSetsRow) (sql.Result, error) {
@@ -156,7 +174,7 @@ func (q crud) ReplaceIntoSignalsRequestedSets(ctx context.Context, rows []sqlplu
 }
 
 func (q crud) SelectAllFromSignalsRequestedSets(ctx context.Context, f sqlplugin.SignalsRequestedSetsAllFilter) ([]sqlplugin.SignalsRequestedSetsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromSignalsRequestedSets, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.selectAll(ctx, C.DSQL_OP_SelectAllFromSignalsRequestedSets, execution(f))
 	return list(a, err, func(a *answer) sqlplugin.SignalsRequestedSetsRow {
 		return sqlplugin.SignalsRequestedSetsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
@@ -166,13 +184,11 @@ func (q crud) SelectAllFromSignalsRequestedSets(ctx context.Context, f sqlplugin
 }
 
 func (q crud) DeleteFromSignalsRequestedSets(ctx context.Context, f sqlplugin.SignalsRequestedSetsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromSignalsRequestedSets, f.SignalIDs, func(a *args, key *string) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromSignalsRequestedSets, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.SignalIDs)
 }
 
 func (q crud) DeleteAllFromSignalsRequestedSets(ctx context.Context, f sqlplugin.SignalsRequestedSetsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromSignalsRequestedSets, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromSignalsRequestedSets, execution(f))
 }
 
 func (q crud) ReplaceIntoChasmNodeMaps(ctx context.Context, rows []sqlplugin.ChasmNodeMapsRow) (sql.Result, error) {
@@ -182,7 +198,7 @@ func (q crud) ReplaceIntoChasmNodeMaps(ctx context.Context, rows []sqlplugin.Cha
 }
 
 func (q crud) SelectAllFromChasmNodeMaps(ctx context.Context, f sqlplugin.ChasmNodeMapsAllFilter) ([]sqlplugin.ChasmNodeMapsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectAllFromChasmNodeMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.selectAll(ctx, C.DSQL_OP_SelectAllFromChasmNodeMaps, execution(f))
 	return list(a, err, func(a *answer) sqlplugin.ChasmNodeMapsRow {
 		return sqlplugin.ChasmNodeMapsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
@@ -193,11 +209,9 @@ func (q crud) SelectAllFromChasmNodeMaps(ctx context.Context, f sqlplugin.ChasmN
 }
 
 func (q crud) DeleteFromChasmNodeMaps(ctx context.Context, f sqlplugin.ChasmNodeMapsFilter) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_DeleteFromChasmNodeMaps, f.ChasmPaths, func(a *args, key *string) {
-		a.row(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID, *key)
-	})
+	return deleteKeys(ctx, q, C.DSQL_OP_DeleteFromChasmNodeMaps, execution{f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID}, f.ChasmPaths)
 }
 
 func (q crud) DeleteAllFromChasmNodeMaps(ctx context.Context, f sqlplugin.ChasmNodeMapsAllFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteAllFromChasmNodeMaps, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.deleteAll(ctx, C.DSQL_OP_DeleteAllFromChasmNodeMaps, execution(f))
 }

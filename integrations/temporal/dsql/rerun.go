@@ -20,14 +20,14 @@ import (
 //
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
-func rerun[T any](ctx context.Context, e *engine, operation string, run func(context.Context) (T, error)) (T, error) {
+func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
 	var retry C.struct_dsql_retry
 	policy := &e.c.policy.retry
 	began := time.Now()
 	C.dsql_retry_init(&retry, policy)
 	for {
 		inner, o := withOutcome(ctx)
-		got, err := run(inner)
+		got, err := run(inner, request)
 		if err == nil {
 			return got, nil
 		}
@@ -61,7 +61,9 @@ func rerun[T any](ctx context.Context, e *engine, operation string, run func(con
 }
 
 // rerunErr is rerun for operations that answer nothing.
-func rerunErr(ctx context.Context, e *engine, operation string, run func(context.Context) error) error {
-	_, err := rerun(ctx, e, operation, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+func rerunErr[Q any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) error, request Q) error {
+	_, err := rerun(ctx, e, operation, func(ctx context.Context, request Q) (struct{}, error) {
+		return struct{}{}, run(ctx, request)
+	}, request)
 	return err
 }

@@ -75,7 +75,7 @@ func TestConflictIsRunAgain(t *testing.T) {
 	d := open(t, 10)
 	id, ctx := newShard(t, d), context.Background()
 	runs := 0
-	err := rerunErr(ctx, d.e, "test", func(ctx context.Context) error {
+	err := rerunErr(ctx, d.e, "test", func(ctx context.Context, _ struct{}) error {
 		runs++
 		return bump(ctx, d, id, func() {
 			if runs == 1 { // another owner is faster
@@ -84,7 +84,7 @@ func TestConflictIsRunAgain(t *testing.T) {
 				}
 			}
 		})
-	})
+	}, struct{}{})
 	if err != nil || runs != 2 || rangeID(t, d, id) != 2 {
 		t.Fatalf("%d runs, range id %d: %v", runs, rangeID(t, d, id), err)
 	}
@@ -94,10 +94,10 @@ func TestNothingElseIsRunAgain(t *testing.T) {
 	d := open(t, 10)
 	for _, wanted := range []error{errors.New("other"), sql.ErrNoRows, &persistence.ConditionFailedError{Msg: "no"}} {
 		runs := 0
-		err := rerunErr(context.Background(), d.e, "test", func(context.Context) error {
+		err := rerunErr(context.Background(), d.e, "test", func(context.Context, struct{}) error {
 			runs++
 			return wanted
-		})
+		}, struct{}{})
 		if runs != 1 || err != wanted {
 			t.Fatalf("%d runs: %v", runs, err)
 		}
@@ -107,11 +107,11 @@ func TestNothingElseIsRunAgain(t *testing.T) {
 func TestUnknownCommitIsATimeout(t *testing.T) {
 	d := open(t, 10)
 	runs := 0
-	err := rerunErr(context.Background(), d.e, "test", func(ctx context.Context) error {
+	err := rerunErr(context.Background(), d.e, "test", func(ctx context.Context, _ struct{}) error {
 		runs++
 		note(ctx, true, &Error{Op: "Commit", Message: "no answer", rc: rcCommitUnknown})
 		return errors.New("text")
-	})
+	}, struct{}{})
 	var timeout *persistence.TimeoutError
 	if runs != 1 || !errors.As(err, &timeout) {
 		t.Fatalf("%d runs: %v", runs, err)

@@ -106,6 +106,17 @@ func load(o options) (*config.Config, error) {
 	return cfg, yaml.Unmarshal(text.Bytes(), cfg)
 }
 
+// defaults are what suits a server of Temporal better than what suits every program; the environment counts
+// more. Temporal calls at any time and from everywhere: connections that were lost must come back at once,
+// and a caller rather waits for one than fails.
+func defaults() {
+	for name, value := range map[string]string{"DSQL_RESERVOIR_ENABLED": "true", "DSQL_RESERVOIR_EMPTY_WAIT": "2s"} {
+		if _, set := os.LookupEnv(name); !set {
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
 // open refuses a cluster whose schema is older than what this server needs. Stores of Temporal's own are
 // none of its business.
 func open(cfg *config.Config) (func(), error) {
@@ -177,6 +188,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	defaults()
 	done, err := open(cfg)
 	if err != nil {
 		return err

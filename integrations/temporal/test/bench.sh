@@ -1,35 +1,55 @@
 #!/bin/bash
 # One-activity workflows on this store and on Temporal's own postgres12_pgx plugin: the same PostgreSQL, the
-# same machine, one after the other, without and with 1 ms for each round trip. COUNT workflows (200), AT at
-# once (10). The own plugin talks to PostgreSQL directly, without TLS and without the endpoint's checks.
+# same machine, the same build of the server, in turns; without and with 1 ms for each round trip. ROUNDS (5)
+# of COUNT (100) workflows, AT (10) at once, for each; medians. Both servers reach PostgreSQL through the same
+# little proxy, which makes them wait and counts round trips. The own plugin has no TLS and no endpoint
+# between it and PostgreSQL.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
-count=${COUNT:-200} at=${AT:-10}
+rounds=${ROUNDS:-5} count=${COUNT:-100} at=${AT:-10}
+export DSQL_POOL_MAX_OPEN=50 DSQL_RESERVOIR_ENABLED=true DSQL_RESERVOIR_EMPTY_WAIT=2s
 stock_schema=$(cd "$root/integrations/temporal" && "${GO:-go}" list -m -f '{{.Dir}}' go.temporal.io/server)/schema/postgresql/v12/temporal/schema.sql
 
-start_cluster --port 0
-socket=$(sed -n 5p "$scratch/data/pg/postmaster.pid")
-super() { env -u PGSSLMODE -u PGSSLROOTCERT -u PGPASSWORD -u PGHOSTADDR psql -Xq -h "$socket" -p "$(sed -n 4p "$scratch/data/pg/postmaster.pid")" -U dsql_super "$@"; }
-super -d postgres -c 'create database stock'
-super -d postgres -c "alter database stock set default_transaction_isolation = 'read committed'" \
-    -c 'alter database stock set default_table_access_method = heap'
-super -d stock -f "$stock_schema" >/dev/null
-super -d stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
-super -d stock >/dev/null -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
-    curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
-    -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
+# delay NAME TARGET: a proxy, its ports in $port_NAME and $control_NAME.
+delay() {
+    "$root/build/temporal/temporal-delay" "$2" >"$scratch/ports.$1" &
+    for _ in $(seq 100); do
+        [ ! -s "$scratch/ports.$1" ] || break
+        sleep 0.1
+    done
+    read -r "port_$1" "control_$1" <"$scratch/ports.$1"
+}
+# shellcheck disable=SC2034 # by the names of the stores
+port_dsql='' port_stock='' control_dsql='' control_stock=''
+
+trips() { # trips STORE DELAY: sets how long a round trip waits, prints how many there were
+    local control=control_$1 answer
+    exec 3<>"/dev/tcp/127.0.0.1/${!control}"
+    echo "$2" >&3
+    read -r answer <&3
+    exec 3<&- 3>&-
+    echo "$answer"
+}
+
+make_stock_database() {
+    behind postgres -c 'create database stock'
+    behind postgres -c "alter database stock set default_transaction_isolation = 'read committed'" \
+        -c 'alter database stock set default_table_access_method = heap'
+    behind stock -f "$stock_schema" >/dev/null
+    behind stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
+    behind stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
+        curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
+        -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
+}
 
 stock_config() { # stock_config PORT: the embedded configuration with another store
-    local ports
-    read -ra ports < <(python3 -c 'import socket
-s = [socket.socket() for _ in range(8)]
-[x.bind(("127.0.0.1", 0)) for x in s]
-print(*[x.getsockname()[1] for x in s])')
-    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$1" "${ports[@]}" <<'PYTHON'
-import re, sys
+    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$1" <<'PYTHON'
+import re, socket, sys
 text = open(sys.argv[1]).read()
-for i, port in enumerate(sys.argv[3:]):
-    text = text.replace("{{index .Ports %d}}" % i, port)
+sockets = [socket.socket() for _ in range(8)]
+for i, s in enumerate(sockets):
+    s.bind(("127.0.0.1", 0))
+    text = text.replace("{{index .Ports %d}}" % i, str(s.getsockname()[1]))
 text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- else\}\}\n(.*?)\{\{- end\}\}\n", r"\1", text, flags=re.S)
 text = text.replace('"{{if .Visibility}}{{.Visibility}}{{else}}visibility{{end}}"', "visibility")
 text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
@@ -39,32 +59,69 @@ text = text.replace("      customDatastore:\n        name: dsql\n", """      sql
         connectAddr: 127.0.0.1:%s
         connectProtocol: tcp
         user: dsql_super
-        maxConns: 100
-        maxIdleConns: 100
+        maxConns: 50
+        maxIdleConns: 50
 """ % sys.argv[2])
 print(text)
 PYTHON
 }
 
-measure() { # measure NAME: on server a
-    "$check" --address "$address_a" --kind activity --count 20 --at "$at" >/dev/null
-    echo "$1: $("$check" --address "$address_a" --kind activity --count "$count" --at "$at" --limit 600s)"
-    kill_server "$pid_a" TERM
+# ticks FIELDS PID...: what these processes have used, in clock ticks.
+ticks() {
+    local fields=$1 pid
+    shift
+    for pid in "$@"; do sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null; done | cut -d' ' -f"$fields" | tr ' ' '\n' | awk '{n += $1} END {print n + 0}'
+}
+used() { # used STORE: by its server, the endpoint, PostgreSQL
+    local pid=pid_$1 postmaster
+    postmaster=$(head -1 "$scratch/data/pg/postmaster.pid")
+    # Of the postmaster also what those of its children used that have ended.
+    # shellcheck disable=SC2046 # a list
+    echo "$(ticks 12,13 "${!pid}") $(ticks 12,13 "$local_pid") $(($(ticks 12-15 "$postmaster") + $(ticks 12,13 $(pgrep -P "$postmaster"))))"
 }
 
+# measure STORE DELAY: one line of figures.
+measure() {
+    local address=address_$1 before after
+    before="$(trips "$1" "$2") $(used "$1")"
+    TIMEFORMAT='%U %S'
+    { time "$check" --address "${!address}" --kind activity --count "$count" --at "$at" --limit 600s --unaudited >"$scratch/said"; } 2>"$scratch/client" ||
+        fail "$1, $2: $(cat "$scratch/said" "$scratch/client")"
+    after="$(trips "$1" "$2") $(used "$1")"
+    echo "$1 $2 $(sed 's/.* s: \(.*\) a second, p50 \(.*\) ms, p99 \(.*\) ms,.*/\1 \2 \3/' "$scratch/said") $before $after $(cat "$scratch/client")"
+}
+
+start_cluster --port 0
+delay dsql "127.0.0.1:$PGPORT"
+make_stock_database
+delay stock "$scratch/data/run/.s.PGSQL.$(sed -n 4p "$scratch/data/pg/postmaster.pid")"
+DSQL_ENDPOINT=localhost:$port_dsql start_server dsql --port 0
+stock_config "$port_stock" >"$scratch/stock.yaml"
+start_server stock --config "$scratch/stock.yaml"
+for store in dsql stock; do measure $store 0ms >/dev/null; done # warm
 for delay in 0ms 1ms; do
-    "$dsql" local fault message-latency=$delay >/dev/null
-    start_server a --port 0
-    measure "this store, $delay"
-    "$dsql" local fault clear >/dev/null
-    : >"$scratch/port"
-    "$root/build/temporal/temporal-delay" "$socket/.s.PGSQL.$(sed -n 4p "$scratch/data/pg/postmaster.pid")" $delay >"$scratch/port" &
-    servers="$servers $!"
-    for _ in $(seq 100); do
-        [ ! -s "$scratch/port" ] || break
-        sleep 0.1
+    for _ in $(seq "$rounds"); do
+        for store in dsql stock; do measure $store $delay; done
     done
-    stock_config "$(cat "$scratch/port")" >"$scratch/stock.yaml"
-    start_server a --config "$scratch/stock.yaml"
-    measure "postgres12_pgx, $delay"
-done
+done >"$scratch/figures"
+
+python3 - "$scratch/figures" "$count" "$(getconf CLK_TCK)" <<'PYTHON'
+import statistics, sys
+count, tick = int(sys.argv[2]), float(sys.argv[3])
+runs = {}
+for line in open(sys.argv[1]):
+    store, delay, *rest = line.split()
+    v = [float(x) for x in rest]
+    wps, p50, p99, before, after, client = v[0], v[1], v[2], v[3:7], v[7:11], v[11] + v[12]
+    used = [(b - a) / tick * 1000 / count for a, b in zip(before[1:], after[1:])]
+    runs.setdefault((delay, store), []).append([wps, p50, p99, (after[0] - before[0]) / count, *used, client * 1000 / count])
+names = ["workflows a second", "p50, ms", "p99, ms", "round trips a workflow", "CPU ms a workflow: server", "... endpoint",
+         "... PostgreSQL", "... client and worker"]
+for delay in ("0ms", "1ms"):
+    ours, stock = ([statistics.median(c) for c in zip(*runs[delay, s])] for s in ("dsql", "stock"))
+    spread = [" (%.4g to %.4g)" % (min(c), max(c)) for c in zip(*[[o[i] / s[i] if s[i] else 0 for i in range(3)]
+              for o, s in zip(runs[delay, "dsql"], runs[delay, "stock"])])] + [""] * 5
+    print("%s a round trip, medians of %d rounds of %d %27s %14s %8s" % (delay, len(runs[delay, "dsql"]), count, "this store", "postgres12_pgx", "ratio"))
+    for name, o, s, sp in zip(names, ours, stock, spread):
+        print("    %-66s %10.1f %14.1f %8s%s" % (name, o, s, "%.2f" % (o / s) if s else "", sp))
+PYTHON

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Workflows while everything fails: 40001 at 5 % of commits, connections closed at COMMIT with and without
 # it having been applied, connections dropped, the server killed -9, PostgreSQL killed -9, and all of it
-# together. Every workflow completes, exactly once. COUNT workflows (70) in each round.
+# together. Every workflow completes, exactly once. COUNT workflows (70) in each round; arguments choose
+# rounds by name.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 count=${COUNT:-70}
@@ -46,20 +47,27 @@ everything() {
     fault "${faults[@]}"
 }
 
+none() { workflows 'nothing fails' "$count" true; }
+conflicts() {
+    fault conflict-commit=5% seed=1
+    workflows '40001 at 5 % of commits' "$count" true
+}
+closes() {
+    fault close-commit=2% close-applied=2% seed=2
+    workflows 'connections closed at 4 % of commits, half of them after it was applied' "$count" true
+}
+drops() { workflows 'half of the connections dropped, every two seconds' "$count" drop_often; }
+server() { workflows 'the server killed -9 three times' "$count" thrice restart_server; }
+postgres() { workflows 'PostgreSQL killed -9 three times' "$count" thrice restart_postgres; }
+together() { workflows 'all of it together' "$count" everything; }
+
 start_cluster --port 0
 start_server a --port 0
-workflows 'nothing fails' "$count" true
-fault conflict-commit=5% seed=1
-workflows '40001 at 5 % of commits' "$count" true
-fault clear
-fault close-commit=2% close-applied=2% seed=2
-workflows 'connections closed at 4 % of commits, half of them after it was applied' "$count" true
-fault clear
-workflows 'half of the connections dropped, every two seconds' "$count" drop_often
-workflows 'the server killed -9 three times' "$count" thrice restart_server
-workflows 'PostgreSQL killed -9 three times' "$count" thrice restart_postgres
-workflows 'all of it together' "$count" everything
-fault clear
+[ $# -gt 0 ] || set -- none conflicts closes drops server postgres together
+for round; do
+    "$round"
+    fault clear
+done
 for round in $rounds_of; do # once more, when all is quiet
     "$check" --audit --address "$address_a" --prefix "${round%:*}" --count "${round#*:}" --limit 300s
 done | awk '{n += $1; runs += $3; events += $5} END {printf "in all: %d workflows, %d runs, %d events, each exactly once\n", n, runs, events}'
