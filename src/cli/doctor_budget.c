@@ -15,30 +15,25 @@ static void say_failure(struct dsql_doctor *doctor, const struct dsql_err *err)
 {
     /* A process writes and never reads: it may be allowed what it needs and this not. */
     if (err->rc == DSQL_DENIED)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_WARN, "budget",
-                        "a process of the fleet may do with deploy/iam/budget-policy.json; to look "
-                        "at the budget, budget-operator-policy.json is needed",
-                        "%s", err->message);
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_UNSEEN, "%s", err->message);
     else
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "budget", err->hint, "%s", err->message);
+        dsql_doctor_say_error(doctor, DSQL_FOUND_BUDGET_FAILED, err);
 }
 
 static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r)
 {
     if (!r->exists) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "budget", "",
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
                         "table %s is there; nobody has used it for this cluster yet",
                         table_of(doctor));
         return;
     }
     int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.conn_limit;
     bool slowed = r->rate < doctor->config.limiter_limit * DSQL_PERMIT;
-    dsql_doctor_say(doctor, slots > limit || slowed ? DSQL_DOCTOR_WARN : DSQL_DOCTOR_OK, "budget",
-                    slots > limit ? "more is handed out than this process believes there is: give "
-                                    "DSQL_DISTRIBUTED_CONN_LIMIT the same value everywhere"
-                    : slowed ? "the cluster has throttled the fleet (53400), or another process "
-                               "has a lower DSQL_DISTRIBUTED_RATE_LIMITER_LIMIT"
-                             : "",
+    dsql_doctor_say(doctor,
+                    slots > limit ? DSQL_FOUND_BUDGET_OVER
+                    : slowed      ? DSQL_FOUND_BUDGET_SLOWED
+                                  : DSQL_FOUND_BUDGET_OK,
                     "table %s: %zu processes hold %lld of %lld connections, %.1f connects/s",
                     table_of(doctor), r->count, (long long)slots, (long long)limit,
                     (double)r->rate / DSQL_PERMIT);
@@ -46,12 +41,11 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
 
 static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
 {
-    bool wrong = leases->exists && leases->active != leases->leases;
-    dsql_doctor_say(doctor, wrong || !ttl ? DSQL_DOCTOR_WARN : DSQL_DOCTOR_OK, "budget",
-                    !ttl    ? "run 'dsql budget setup' to turn TTL on: without it items of past "
-                              "seconds stay for ever"
-                    : wrong ? "'dsql budget repair' tells whether that lasts"
-                            : "",
+    bool drift = leases->exists && leases->active != leases->leases;
+    dsql_doctor_say(doctor,
+                    !ttl    ? DSQL_FOUND_BUDGET_NO_TTL
+                    : drift ? DSQL_FOUND_BUDGET_DRIFT
+                            : DSQL_FOUND_BUDGET_OK,
                     "table %s: the counter says %lld, there are %lld leases; TTL is %s",
                     table_of(doctor), (long long)leases->active, (long long)leases->leases,
                     ttl ? "on" : "off");
@@ -89,12 +83,12 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
     bool shared = config->budget[0] ? strcmp(config->budget, "local") != 0
                                     : config->lease_enabled || config->limiter_enabled;
     if (!shared) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "budget", "",
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
                         "local: this process counts for itself (DSQL_BUDGET)");
         return;
     }
     if (!doctor->has_endpoint || table_of(doctor)[0] == '\0') {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "budget", "", "needs %s",
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_SKIPPED, "needs %s",
                         doctor->has_endpoint ? "a table" : "an endpoint");
         return;
     }
