@@ -15,7 +15,7 @@ static void say_failure(struct dsql_doctor *doctor, const struct dsql_err *err)
 {
     /* A process writes and never reads: it may be allowed what it needs and this not. */
     if (err->rc == DSQL_DENIED)
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_UNSEEN, "%s", err->message);
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_DENIED, "%s", err->message);
     else
         dsql_doctor_say_error(doctor, DSQL_FOUND_BUDGET_FAILED, err);
 }
@@ -41,10 +41,10 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
 
 static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
 {
-    bool drift = leases->exists && leases->active != leases->leases;
+    bool wrong = leases->exists && leases->active != leases->leases;
     dsql_doctor_say(doctor,
                     !ttl    ? DSQL_FOUND_BUDGET_NO_TTL
-                    : drift ? DSQL_FOUND_BUDGET_DRIFT
+                    : wrong ? DSQL_FOUND_BUDGET_DRIFT
                             : DSQL_FOUND_BUDGET_OK,
                     "table %s: the counter says %lld, there are %lld leases; TTL is %s",
                     table_of(doctor), (long long)leases->active, (long long)leases->leases,
@@ -83,7 +83,7 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
     bool shared = config->budget[0] ? strcmp(config->budget, "local") != 0
                                     : config->lease_enabled || config->limiter_enabled;
     if (!shared) {
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_LOCAL,
                         "local: this process counts for itself (DSQL_BUDGET)");
         return;
     }

@@ -55,7 +55,7 @@ int main(void)
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/table.c" \
-    "$SOURCE_DIR"/src/cli/{args,manual,reference}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
+    "$SOURCE_DIR"/src/cli/{args,manual,reference,doctor_findings}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
 script=$scratch/table.bash
 "$scratch/table" >"$script"
 bash -n "$script"
