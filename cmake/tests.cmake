@@ -95,6 +95,17 @@ foreach(source IN LISTS sources)
         ENVIRONMENT "SOURCE_DIR=${PROJECT_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER}")
 endforeach()
 
+# The examples, as a user builds them: public headers, the shared library, libpq.
+file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(example_${name} ${source})
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    target_compile_options(example_${name} PRIVATE -Wall -Wextra $<$<BOOL:${DSQL_WERROR}>:-Werror>)
+    target_link_libraries(example_${name} PRIVATE dsql_shared PkgConfig::pq Threads::Threads)
+endforeach()
+
 file(GLOB sources CONFIGURE_DEPENDS bench/*_bench.c)
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)

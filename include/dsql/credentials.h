@@ -47,8 +47,11 @@ DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_credentials_new(const struct dsql_credentials_options *options,
                      struct dsql_credentials **credentials, struct dsql_err *err);
 
-/* What a provider of the program's own gives back. The strings are copied. */
+/* What a provider of the program's own fills: valid during its call only. */
 struct dsql_credentials_reply;
+
+/* Answers the fetch with these keys. The strings are copied and stay the caller's. DSQL_INVALID if
+ * the id or the secret is NULL or can't be keys, or the time is negative; DSQL_NO_MEMORY. */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_credentials_reply_set(struct dsql_credentials_reply *reply, const char *access_key_id,
                            const char *secret_access_key,
@@ -63,7 +66,9 @@ dsql_credentials_reply_set(struct dsql_credentials_reply *reply, const char *acc
 typedef enum dsql_rc dsql_credentials_fetch_fn(void *arg, struct dsql_credentials_reply *reply,
                                                struct dsql_err *err);
 
-/* Credentials from a function of the program's own instead of the chain. */
+/* Credentials from a function of the program's own instead of the chain. arg is handed to it and
+ * must live until the object is destroyed, which is up to the caller. Fails as
+ * dsql_credentials_new() does. */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_credentials_new_custom(dsql_credentials_fetch_fn *fetch, void *arg,
                             struct dsql_credentials **credentials, struct dsql_err *err);

@@ -4,6 +4,8 @@
  * happened.
  *
  * Each code belongs to exactly one class, and the class says what a caller may do about it.
+ *
+ * The functions here keep no state: any thread may call them.
  */
 #ifndef DSQL_ERR_H
 #define DSQL_ERR_H
@@ -84,6 +86,7 @@ DSQL_API const char *dsql_rc_name(enum dsql_rc rc);
 /* One line of English for a code. Static storage. */
 DSQL_API const char *dsql_rc_text(enum dsql_rc rc);
 
+/* What a caller may do about it; DSQL_CLASS_PERMANENT for a number that is no code. */
 DSQL_API enum dsql_class dsql_rc_class(enum dsql_rc rc);
 
 /* "retry" for DSQL_CLASS_RETRY. Static storage. */

@@ -99,6 +99,7 @@ struct dsql_pool_options {
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect; must outlive it */
 };
 
+/* Fills *options with the defaults of 'dsql help config'; the endpoint is empty. */
 DSQL_API void dsql_pool_options_default(struct dsql_pool_options *options);
 
 /*
@@ -114,7 +115,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env(struct dsql_pool_optio
  * Opens the pool, or gives the one this process already has. Waits for the initial fill or the
  * warm-up, at most their time limits, and less when every attempt is refused for a reason that
  * waiting does not mend; a pool that is not full by then is a warning in the log, not a failure.
- * Fails with DSQL_INVALID, DSQL_NO_MEMORY or DSQL_IO (no threads, no descriptors).
+ * The options are copied; the caller closes the pool. Fails with DSQL_INVALID, DSQL_NO_MEMORY or
+ * DSQL_IO (no threads, no descriptors).
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_open(const struct dsql_pool_options *options,
                                                    struct dsql_pool **pool, struct dsql_err *err);
@@ -200,6 +202,8 @@ struct dsql_pool_stats {
     size_t error_count;
 };
 
+/* What the pool holds and has done, counted at one moment. Takes the pool's lock for a moment: for
+ * a status page, not for every request. All zero in a forked child. */
 DSQL_API void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats);
 
 enum dsql_conn_state {
@@ -209,6 +213,8 @@ enum dsql_conn_state {
     DSQL_CONN_IN_USE,
     DSQL_CONN_CLOSING,
 };
+
+/* "in use" for DSQL_CONN_IN_USE; "?" for a number that is no state. Static storage. */
 DSQL_API const char *dsql_conn_state_name(enum dsql_conn_state state);
 
 /* One physical connection. */
@@ -221,7 +227,8 @@ struct dsql_conn_info {
     uint64_t uses;   /* checkouts */
 };
 
-/* Fills at most n entries with the connections that are not EMPTY; answers how many there are. */
+/* Fills at most n entries with the connections that are not EMPTY; answers how many there are. As
+ * dsql_pool_stats() for its lock and for a forked child. */
 DSQL_API size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *infos,
                                       size_t n);
 

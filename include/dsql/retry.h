@@ -40,7 +40,8 @@ struct dsql_retry_budget;
  * whose policy names it. Fails with DSQL_INVALID and DSQL_NO_MEMORY. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_retry_budget_new(double ratio, int64_t rate, int64_t burst,
                                                           struct dsql_retry_budget **budget);
-/* NULL is fine. */
+
+/* Frees it; no policy in use may name it any more. NULL is fine. */
 DSQL_API void dsql_retry_budget_destroy(struct dsql_retry_budget *budget);
 
 /* The one that default policies share in a process: a retry for each operation, 10 a second more,
@@ -64,7 +65,8 @@ struct dsql_retry_policy {
 /* The values above. */
 DSQL_API void dsql_retry_policy_default(struct dsql_retry_policy *policy);
 
-/* The same from the environment: DSQL_RETRY_MAX_RETRIES and its kin, see `dsql help config`. */
+/* The same from the environment: DSQL_RETRY_MAX_RETRIES and its kin, see `dsql help config`.
+ * Values that cannot be used are adjusted. DSQL_NO_MEMORY. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_retry_policy_env(struct dsql_retry_policy *policy,
                                                           struct dsql_err *err);
 
@@ -96,7 +98,7 @@ struct dsql_retry_decision {
     enum dsql_retry_end why;
 };
 
-/* An operation begins. */
+/* An operation begins: it counts for the policy's budget. */
 DSQL_API void dsql_retry_init(struct dsql_retry *retry, const struct dsql_retry_policy *policy);
 
 /*

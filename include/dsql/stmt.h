@@ -69,6 +69,7 @@ struct dsql_param {
     } as;
 };
 
+/* For the functions below. */
 static inline struct dsql_param dsql_param_number(enum dsql_param_kind kind, int64_t value)
 {
     struct dsql_param p;
@@ -78,6 +79,7 @@ static inline struct dsql_param dsql_param_number(enum dsql_param_kind kind, int
     return p;
 }
 
+/* For the functions below. */
 static inline struct dsql_param dsql_param_pointer(enum dsql_param_kind kind, const void *ptr,
                                                    size_t len)
 {
@@ -88,31 +90,37 @@ static inline struct dsql_param dsql_param_pointer(enum dsql_param_kind kind, co
     return p;
 }
 
+/* SQL's NULL, of the type the statement declares. */
 static inline struct dsql_param dsql_null(void)
 {
     return dsql_param_number(DSQL_PARAM_NULL, 0);
 }
 
+/* boolean */
 static inline struct dsql_param dsql_bool(bool value)
 {
     return dsql_param_number(DSQL_PARAM_BOOL, value);
 }
 
+/* smallint */
 static inline struct dsql_param dsql_i16(int16_t value)
 {
     return dsql_param_number(DSQL_PARAM_I16, value);
 }
 
+/* integer */
 static inline struct dsql_param dsql_i32(int32_t value)
 {
     return dsql_param_number(DSQL_PARAM_I32, value);
 }
 
+/* bigint */
 static inline struct dsql_param dsql_i64(int64_t value)
 {
     return dsql_param_number(DSQL_PARAM_I64, value);
 }
 
+/* double precision */
 static inline struct dsql_param dsql_f64(double value)
 {
     struct dsql_param p = dsql_param_number(DSQL_PARAM_F64, 0);
@@ -120,51 +128,67 @@ static inline struct dsql_param dsql_f64(double value)
     return p;
 }
 
-/* NULL is SQL's NULL, here and below. */
+/* Text, or a value of any type in text form; terminated. A pointer of NULL is SQL's NULL, here and
+ * below. */
 static inline struct dsql_param dsql_text(const char *text)
 {
     return dsql_param_pointer(DSQL_PARAM_TEXT, text, text ? strlen(text) : 0);
 }
 
+/* The same without a terminator. */
 static inline struct dsql_param dsql_text_n(const char *text, size_t len)
 {
     return dsql_param_pointer(DSQL_PARAM_TEXT_N, text, len);
 }
 
+/* bytea */
 static inline struct dsql_param dsql_bytes(const void *bytes, size_t len)
 {
     return dsql_param_pointer(DSQL_PARAM_BYTES, bytes, len);
 }
 
+/* uuid, as 16 bytes */
 static inline struct dsql_param dsql_uuid(const void *sixteen_bytes)
 {
     return dsql_param_pointer(DSQL_PARAM_UUID, sixteen_bytes, 16);
 }
 
+/* timestamp with time zone, in microseconds since 1970 */
 static inline struct dsql_param dsql_time_us(int64_t unix_us)
 {
     return dsql_param_number(DSQL_PARAM_TIME, unix_us);
 }
 
+/* timestamp without time zone, in microseconds since 1970, UTC */
 static inline struct dsql_param dsql_timestamp_us(int64_t unix_us)
 {
     return dsql_param_number(DSQL_PARAM_TIMESTAMP, unix_us);
 }
 
+/* Bytes already in the binary form of the type that the statement declares. */
 static inline struct dsql_param dsql_raw(const void *bytes, size_t len)
 {
     return dsql_param_pointer(DSQL_PARAM_RAW, bytes, len);
 }
 
-/* The rows of an answer. Pointers into them live until they are freed. Rows and columns count from
- * 0; outside of them everything is NULL. */
+/* The rows of an answer. They belong to the caller, who frees them; pointers into them live until
+ * then. Rows and columns count from 0; outside of them everything is NULL. Several threads may read
+ * them at once. */
 struct dsql_rows;
 
-/* NULL is fine, here and below: it has no rows. */
+/* Frees them. NULL is fine, here and below: it has no rows. */
 DSQL_API void dsql_rows_free(struct dsql_rows *rows);
+
+/* How many rows there are. */
 DSQL_API size_t dsql_rows_count(const struct dsql_rows *rows);
+
+/* How many columns each of them has. */
 DSQL_API size_t dsql_rows_columns(const struct dsql_rows *rows);
+
+/* The name of a column; NULL if there is none. Lives as long as the rows. */
 DSQL_API const char *dsql_rows_name(const struct dsql_rows *rows, size_t column);
+
+/* Whether the value is NULL, or there is none. */
 DSQL_API bool dsql_rows_is_null(const struct dsql_rows *rows, size_t row, size_t column);
 
 /* The value as it came, and a terminator behind it that *len (may be NULL) does not count. NULL for
@@ -172,11 +196,17 @@ DSQL_API bool dsql_rows_is_null(const struct dsql_rows *rows, size_t row, size_t
 DSQL_API const void *dsql_rows_bytes(const struct dsql_rows *rows, size_t row, size_t column,
                                      size_t *len);
 
-/* False, and *out untouched, if the value is NULL or of another type. Integers of any width are
- * read as i64; timestamps with and without time zone as microseconds since 1970. */
+/* An integer of any width. False, and *out untouched, if the value is NULL or of another type, here
+ * and below. */
 DSQL_API bool dsql_rows_i64(const struct dsql_rows *rows, size_t row, size_t column, int64_t *out);
+
+/* real or double precision */
 DSQL_API bool dsql_rows_f64(const struct dsql_rows *rows, size_t row, size_t column, double *out);
+
+/* boolean */
 DSQL_API bool dsql_rows_bool(const struct dsql_rows *rows, size_t row, size_t column, bool *out);
+
+/* A timestamp with or without time zone, in microseconds since 1970. */
 DSQL_API bool dsql_rows_time_us(const struct dsql_rows *rows, size_t row, size_t column,
                                 int64_t *unix_us);
 

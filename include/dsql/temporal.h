@@ -53,6 +53,7 @@ struct dsql_store_options {
     struct dsql_tx_policy policy;
 };
 
+/* PROBE, pipelined, a random node, the default policy with two reconnects. */
 DSQL_API void dsql_store_options_default(struct dsql_store_options *options);
 
 /* Asks the cluster once which lock it knows. The pool must outlive the store. options may be NULL.
@@ -61,7 +62,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_open(struct dsql_pool *pool,
                                                     const struct dsql_store_options *options,
                                                     struct dsql_store **store,
                                                     struct dsql_err *err);
-/* NULL is fine. */
+
+/* Frees it; the pool stays open. No call or transaction may be under way. NULL is fine. */
 DSQL_API void dsql_store_close(struct dsql_store *store);
 
 /* The lock in use: KEY_SHARE or FOR_UPDATE; PROBE as long as there are no tables to ask about. */
@@ -78,17 +80,22 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_run(struct dsql_store *store, con
                                                    const struct dsql_tx_policy *policy,
                                                    struct dsql_err *err);
 
-/* As dsql_tx_begin() and its kin. */
+/* As dsql_tx_begin(). Used by one thread at a time, until it is committed or rolled back. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_begin(struct dsql_store *store,
                                                      const char *operation,
                                                      const struct dsql_tx_policy *policy,
                                                      struct dsql_store_tx **tx,
                                                      struct dsql_err *err);
+
+/* As dsql_tx_commit(): tx is gone whatever the outcome. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_commit(struct dsql_store_tx *tx,
                                                       struct dsql_err *err);
+
+/* As dsql_tx_rollback(): tx is gone. */
 DSQL_API void dsql_store_rollback(struct dsql_store_tx *tx);
 
-/* The transaction underneath, for statements of the caller's own. */
+/* The transaction underneath, for statements of the caller's own. It stays the store's: it is ended
+ * by dsql_store_commit() or dsql_store_rollback(). */
 DSQL_API struct dsql_tx *dsql_store_tx_of(struct dsql_store_tx *tx);
 
 /* -- Calls. */
@@ -102,9 +109,14 @@ enum dsql_op {
 
 /* "SelectFromShards"; "?" for a number that is no operation. Static storage. */
 DSQL_API const char *dsql_op_name(enum dsql_op op);
-/* DSQL_OP_COUNT if there is none of that name. */
+
+/* The operation of that name; DSQL_OP_COUNT if there is none. */
 DSQL_API enum dsql_op dsql_op_find(const char *name);
+
+/* How many values one row of its input has; 0 for a number that is no operation. */
 DSQL_API size_t dsql_op_fields(enum dsql_op op);
+
+/* How many columns it returns; 0 for what returns no rows, and for no operation. */
 DSQL_API size_t dsql_op_columns(enum dsql_op op);
 
 /*
@@ -122,6 +134,8 @@ struct dsql_result {
     size_t len;
     size_t cap, at, row; /* room; where dsql_next_* has got to */
 };
+
+/* Frees what it holds and zeroes it: it may be used again. */
 DSQL_API void dsql_result_fini(struct dsql_result *result);
 
 /*
@@ -150,11 +164,14 @@ struct dsql_id {
     unsigned char bytes[16];
 };
 
+/* These bytes, which stay the caller's. */
 static inline struct dsql_slice dsql_slice(const void *ptr, size_t len)
 {
     struct dsql_slice s = {ptr, len};
     return s;
 }
+
+/* The same of a terminated text; NULL is NULL. */
 static inline struct dsql_slice dsql_slice_str(const char *text)
 {
     return dsql_slice(text, text ? strlen(text) : 0);

@@ -32,11 +32,18 @@ struct dsql_tx;
 
 /* Wakes a call from another thread. One handle may serve many transactions, and stays fired. */
 struct dsql_cancel;
+
+/* A handle that the caller destroys. DSQL_NO_MEMORY, or DSQL_IO without a descriptor for it. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cancel_new(struct dsql_cancel **cancel,
                                                     struct dsql_err *err);
-/* Safe from any thread. */
+
+/* Ends the waits of every transaction whose policy names it, now and later. Safe from any thread.
+ */
 DSQL_API void dsql_cancel_fire(struct dsql_cancel *cancel);
+
+/* Whether it was fired. Safe from any thread. */
 DSQL_API bool dsql_cancel_fired(const struct dsql_cancel *cancel);
+
 /* No call may be using it any more. NULL is fine. */
 DSQL_API void dsql_cancel_destroy(struct dsql_cancel *cancel);
 
@@ -89,14 +96,20 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_begin(struct dsql_pool *pool, const 
                                                   const struct dsql_tx_policy *policy,
                                                   struct dsql_tx **tx, struct dsql_err *err);
 
-/* Both end the transaction: tx and its tickets are gone whatever the outcome. A failed transaction
- * can only be rolled back; committing it rolls back and answers with what made it fail. */
+/* Sends what is queued, and COMMIT. tx and its tickets are gone whatever the outcome. A failed
+ * transaction can only be rolled back: then it is, and the answer is what made it fail.
+ * DSQL_CONFLICT, DSQL_SCHEMA_CHANGED, DSQL_CONDITION_FAILED: nothing was applied.
+ * DSQL_COMMIT_UNKNOWN: nobody knows. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err);
+
+/* Ends the transaction; nothing of it stays. tx and its tickets are gone. */
 DSQL_API void dsql_tx_rollback(struct dsql_tx *tx);
 
 /*
- * Statements. Once one has failed the transaction has failed: every further call answers with the
- * first error, whose message names the statement it belongs to, however late it came to light.
+ * Statements. Statement, parameters and what they point to are needed during the call only. Once
+ * one has failed the transaction has failed: every further call answers with the first error, whose
+ * message names the statement it belongs to, however late it came to light. DSQL_INVALID is a
+ * statement or a parameter that can't be sent; dsql/err.h has the database's errors.
  */
 
 /* Runs a statement and waits. *affected (may be NULL): rows changed, or returned. */
@@ -114,10 +127,12 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_defer(struct dsql_tx *tx, const stru
                                                   const struct dsql_param *params, size_t count,
                                                   struct dsql_err *err);
 
-/* Queues a statement whose answer is taken later: several reads in one round trip. */
+/* A statement that was sent, and whose answer is taken later. */
 struct dsql_ticket {
     size_t at;
 };
+
+/* Queues a statement and gives a ticket for its answer: several reads in one round trip. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_send(struct dsql_tx *tx, const struct dsql_stmt *stmt,
                                                  const struct dsql_param *params, size_t count,
                                                  struct dsql_ticket *ticket, struct dsql_err *err);
@@ -143,6 +158,7 @@ struct dsql_fence {
     int64_t rows;       /* how many it must hit; 0 for one or more */
 };
 
+/* Runs it and waits. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas(struct dsql_tx *tx, const struct dsql_stmt *stmt,
                                              const struct dsql_param *params, size_t count,
                                              const struct dsql_fence *fence, struct dsql_err *err);

@@ -8,13 +8,6 @@
 #include "cli/commands.h"
 #include "cli/doctor.h"
 
-static const char *const state_names[DSQL_DOCTOR_STATES] = {
-    [DSQL_DOCTOR_OK] = "ok",
-    [DSQL_DOCTOR_WARN] = "warn",
-    [DSQL_DOCTOR_FAIL] = "FAIL",
-    [DSQL_DOCTOR_SKIP] = "skip",
-};
-
 static void print_json_member(const char *name, const char *text, const char *after)
 {
     char memory[2 * DSQL_DOCTOR_TEXT_MAX];
@@ -24,8 +17,30 @@ static void print_json_member(const char *name, const char *text, const char *af
     printf("\"%s\": %s%s", name, memory, after);
 }
 
-void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_doctor_state state, const char *check,
-                     const char *todo, const char *fmt, ...)
+static void say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, const char *what,
+                const char *todo)
+{
+    enum dsql_doctor_state state = dsql_diagnoses[finding].state;
+    const char *check = dsql_diagnoses[finding].check, *name = dsql_doctor_state_name(state);
+    size_t said = 0;
+    for (size_t i = 0; i < DSQL_DOCTOR_STATES; i++)
+        said += doctor->count[i];
+    doctor->count[state]++;
+    if (doctor->json) {
+        fputs(said ? ",\n    {" : "\n    {", stdout);
+        print_json_member("check", check, ", ");
+        print_json_member("state", name, ", ");
+        print_json_member("found", what, ", ");
+        print_json_member("todo", todo, "}");
+    } else {
+        printf("%-4s  %-11s  %s\n", name, check, what);
+        if (todo[0])
+            printf("%-19s-> %s\n", "", todo);
+    }
+    (void)fflush(stdout); /* a step may take its time; what is known is on the screen */
+}
+
+void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, const char *fmt, ...)
 {
     char what[DSQL_DOCTOR_TEXT_MAX];
     struct dsql_strbuf sb;
@@ -34,22 +49,13 @@ void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_doctor_state state, c
     va_start(args, fmt);
     dsql_strbuf_vaddf(&sb, fmt, args);
     va_end(args);
-    size_t said = 0;
-    for (size_t i = 0; i < DSQL_DOCTOR_STATES; i++)
-        said += doctor->count[i];
-    doctor->count[state]++;
-    if (doctor->json) {
-        fputs(said ? ",\n    {" : "\n    {", stdout);
-        print_json_member("check", check, ", ");
-        print_json_member("state", state_names[state], ", ");
-        print_json_member("found", what, ", ");
-        print_json_member("todo", todo, "}");
-    } else {
-        printf("%-4s  %-11s  %s\n", state_names[state], check, what);
-        if (todo[0])
-            printf("%-19s-> %s\n", "", todo);
-    }
-    (void)fflush(stdout); /* a step may take its time; what is known is on the screen */
+    say(doctor, finding, what, dsql_diagnoses[finding].todo);
+}
+
+void dsql_doctor_say_error(struct dsql_doctor *doctor, enum dsql_diagnosis finding,
+                           const struct dsql_err *err)
+{
+    say(doctor, finding, err->message, err->hint[0] ? err->hint : dsql_diagnoses[finding].todo);
 }
 
 /* An option stands for the setting of the same meaning, with all its rules. */
@@ -92,6 +98,7 @@ static int run(const struct dsql_args *args)
     dsql_doctor_endpoint(doctor);
     dsql_doctor_network(doctor);
     dsql_doctor_login(doctor);
+    dsql_doctor_budget(doctor);
     size_t failed = doctor->count[DSQL_DOCTOR_FAIL];
     size_t fine = doctor->count[DSQL_DOCTOR_OK], warned = doctor->count[DSQL_DOCTOR_WARN];
     if (doctor->json)
@@ -117,8 +124,8 @@ const struct dsql_command dsql_cmd_doctor = {
     .summary = "check everything that a connection to the cluster needs",
     .text =
         "Checks settings and limits, the endpoint's name, DNS, TLS and its certificate, the AWS "
-        "credentials and where they come from, the token, a real connection, and this machine's "
-        "clock. One line each, ok, warn, FAIL or skip, with what to do about it.\n"
+        "credentials and where they come from, the token, a real connection, this machine's "
+        "clock, and the fleet's budget if there is one. One line each, ok, warn, FAIL or skip, with what to do about it.\n"
         "\n"
         "It opens two connections and changes nothing. Ends with 1 if a check failed. To see it at "
         "work without a cluster:\n"

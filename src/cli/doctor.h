@@ -9,6 +9,24 @@
 
 enum dsql_doctor_state { DSQL_DOCTOR_OK, DSQL_DOCTOR_WARN, DSQL_DOCTOR_FAIL, DSQL_DOCTOR_SKIP };
 
+enum dsql_diagnosis {
+#define DSQL_DIAGNOSIS(name, check, state, meaning, todo) DSQL_FOUND_##name,
+#include "cli/doctor.def"
+#undef DSQL_DIAGNOSIS
+    DSQL_FOUND_COUNT
+};
+
+struct dsql_diagnosis_info {
+    const char *check;
+    enum dsql_doctor_state state;
+    const char *meaning;
+    const char *todo; /* may be empty */
+};
+extern const struct dsql_diagnosis_info dsql_diagnoses[DSQL_FOUND_COUNT];
+
+/* "FAIL" for DSQL_DOCTOR_FAIL. Static storage. */
+const char *dsql_doctor_state_name(enum dsql_doctor_state state);
+
 enum { DSQL_DOCTOR_STATES = DSQL_DOCTOR_SKIP + 1, DSQL_DOCTOR_TEXT_MAX = 640 };
 
 struct dsql_doctor {
@@ -30,9 +48,13 @@ struct dsql_doctor {
     bool has_token;
 };
 
-/* One line: what was found and, unless todo is empty, what to do about it. */
-void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_doctor_state state, const char *check,
-                     const char *todo, const char *fmt, ...) DSQL_PRINTF(5, 6);
+/* One line: what was found, in this case, and what to do about it. */
+void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, const char *fmt, ...)
+    DSQL_PRINTF(3, 4);
+
+/* The same of an error: its message, and its own hint if it has one. */
+void dsql_doctor_say_error(struct dsql_doctor *doctor, enum dsql_diagnosis finding,
+                           const struct dsql_err *err);
 
 /* The checks, in their order. Each says at least one line. */
 void dsql_doctor_settings(struct dsql_doctor *doctor);
@@ -40,5 +62,6 @@ void dsql_doctor_limits(struct dsql_doctor *doctor);
 void dsql_doctor_endpoint(struct dsql_doctor *doctor);
 void dsql_doctor_network(struct dsql_doctor *doctor); /* dns and tls */
 void dsql_doctor_login(struct dsql_doctor *doctor);   /* credentials, token, connect, clock */
+void dsql_doctor_budget(struct dsql_doctor *doctor);  /* of a fleet */
 
 #endif

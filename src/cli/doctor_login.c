@@ -30,10 +30,7 @@ static void check_credentials(struct dsql_doctor *doctor)
     if (!rc)
         rc = dsql_credentials_check(doctor->credentials, doctor->timeout_ns / DSQL_MS, &info, &err);
     if (rc) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "credentials",
-                        err.hint[0] ? err.hint
-                                    : "docs/credentials.md lists where they are looked for",
-                        "%s", err.message);
+        dsql_doctor_say_error(doctor, DSQL_FOUND_CREDENTIALS_NONE, &err);
         dsql_credentials_destroy(doctor->credentials);
         doctor->credentials = NULL;
         return;
@@ -44,20 +41,17 @@ static void check_credentials(struct dsql_doctor *doctor)
     bool soon = info.expires_unix_s && left_s < SOON_S;
     dsql_strbuf_init(&left, left_memory, sizeof(left_memory));
     dsql_duration_format(&left, left_s * DSQL_S);
-    dsql_doctor_say(
-        doctor, soon ? DSQL_DOCTOR_WARN : DSQL_DOCTOR_OK, "credentials",
-        soon ? "they are renewed by themselves unless they are fixed in the environment "
-               "or a file"
-             : "",
-        "%s, key %s, %s%s%s", info.provider, info.access_key_id,
-        info.has_session_token ? "temporary" : "long-term",
-        info.expires_unix_s ? ", valid for " : "", info.expires_unix_s ? left_memory : "");
+    dsql_doctor_say(doctor, soon ? DSQL_FOUND_CREDENTIALS_END_SOON : DSQL_FOUND_CREDENTIALS_OK,
+                    "%s, key %s, %s%s%s", info.provider, info.access_key_id,
+                    info.has_session_token ? "temporary" : "long-term",
+                    info.expires_unix_s ? ", valid for " : "",
+                    info.expires_unix_s ? left_memory : "");
 }
 
 static void check_token(struct dsql_doctor *doctor)
 {
     if (!doctor->has_endpoint || !doctor->credentials) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "token", "", "needs %s",
+        dsql_doctor_say(doctor, DSQL_FOUND_TOKEN_SKIPPED, "needs %s",
                         doctor->has_endpoint ? "credentials" : "an endpoint");
         return;
     }
@@ -78,9 +72,9 @@ static void check_token(struct dsql_doctor *doctor)
     }
     doctor->has_token = !rc;
     if (rc)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "token", err.hint, "%s", err.message);
+        dsql_doctor_say_error(doctor, DSQL_FOUND_TOKEN_FAILED, &err);
     else
-        dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "token", "", "%s for the role %s, %zu bytes",
+        dsql_doctor_say(doctor, DSQL_FOUND_TOKEN_OK, "%s for the role %s, %zu bytes",
                         dsql_token_action_name(order.action),
                         dsql_shown_str(doctor->config.user).text, dsql_secret_reveal(&token).len);
     dsql_secret_fini(&token);
@@ -92,12 +86,10 @@ static void check_token(struct dsql_doctor *doctor)
 static void say_skew(struct dsql_doctor *doctor, int64_t ahead_ns, const char *whose)
 {
     int64_t off_ns = ahead_ns < 0 ? -ahead_ns : ahead_ns;
-    enum dsql_doctor_state state = off_ns >= SKEW_FAIL_NS   ? DSQL_DOCTOR_FAIL
-                                   : off_ns >= SKEW_WARN_NS ? DSQL_DOCTOR_WARN
-                                                            : DSQL_DOCTOR_OK;
-    dsql_doctor_say(doctor, state, "clock",
-                    state == DSQL_DOCTOR_OK ? "" : "set the clock, and keep it with chrony or NTP",
-                    "%lld.%lld s %s the clock of %s", (long long)(off_ns / DSQL_S),
+    enum dsql_diagnosis finding = off_ns >= SKEW_FAIL_NS   ? DSQL_FOUND_CLOCK_WRONG
+                                  : off_ns >= SKEW_WARN_NS ? DSQL_FOUND_CLOCK_OFF
+                                                           : DSQL_FOUND_CLOCK_OK;
+    dsql_doctor_say(doctor, finding, "%lld.%lld s %s the clock of %s", (long long)(off_ns / DSQL_S),
                     (long long)(off_ns % DSQL_S / (100 * DSQL_MS)),
                     ahead_ns < 0 ? "behind" : "ahead of", whose);
 }
@@ -153,40 +145,30 @@ static bool ask_sts(struct dsql_doctor *doctor)
 
 /* ------------------------------------------------------------ connect */
 
-/* What a refusal says about its cause, and the cure. */
+/* What a refusal says about its cause. */
 static const struct refusal {
     const char *text; /* in the hint or the message */
-    bool clock;       /* then the clock is to blame */
-    const char *todo;
+    enum dsql_diagnosis finding;
 } refusals[] = {
-    {"Signature expired", true, "the token was dated in the past: see clock below"},
-    {"not yet current", true, "the token was dated in the future: see clock below"},
-    {"security token included in the request is expired", false,
-     "the session behind the credentials has ended: log in again, or let a role provide them"},
-    {"security token included in the request is invalid", false,
-     "nobody has this access key, or its session token is missing or wrong: check the provider named "
-     "under credentials"},
-    {"signature we calculated does not match", false,
-     "the secret key does not belong to the access key: check the provider named under credentials"},
-    {"scoped to a valid region", false,
-     "the token is for another region than the cluster's: check DSQL_REGION"},
-    {"not authorized to", false,
-     "allow dsql:DbConnectAdmin (role admin) or dsql:DbConnect (other roles) on this cluster in an "
-     "IAM policy; for other roles also AWS IAM GRANT in the database"},
-    {"rate exceeded", false,
-     "the cluster's 100 connects a second are used up: look for a fleet without a shared budget"},
-    {"too many open connections", false,
-     "the cluster has all the connections it allows: lower DSQL_POOL_MAX_OPEN, or have it raised"},
-    {"waking up", false, "an idle cluster takes a while to wake up: try again in a minute"},
+    {"Signature expired", DSQL_FOUND_CONNECT_PAST},
+    {"not yet current", DSQL_FOUND_CONNECT_FUTURE},
+    {"security token included in the request is expired", DSQL_FOUND_CONNECT_SESSION_ENDED},
+    {"security token included in the request is invalid", DSQL_FOUND_CONNECT_UNKNOWN_KEY},
+    {"signature we calculated does not match", DSQL_FOUND_CONNECT_WRONG_SECRET},
+    {"scoped to a valid region", DSQL_FOUND_CONNECT_OTHER_REGION},
+    {"not authorized to", DSQL_FOUND_CONNECT_NOT_ALLOWED},
+    {"rate exceeded", DSQL_FOUND_CONNECT_THROTTLED},
+    {"too many open connections", DSQL_FOUND_CONNECT_FULL},
+    {"waking up", DSQL_FOUND_CONNECT_WAKING},
 };
 
-static const struct refusal *find_refusal(const struct dsql_pool_error *error)
+static enum dsql_diagnosis find_refusal(const struct dsql_pool_error *error)
 {
     for (size_t i = 0; i < DSQL_COUNT_OF(refusals); i++)
         if (strcasestr(error->hint, refusals[i].text) ||
             strcasestr(error->message, refusals[i].text))
-            return &refusals[i];
-    return NULL;
+            return refusals[i].finding;
+    return DSQL_FOUND_CONNECT_REFUSED;
 }
 
 static void say_refused(struct dsql_doctor *doctor, struct dsql_pool *pool,
@@ -195,23 +177,20 @@ static void say_refused(struct dsql_doctor *doctor, struct dsql_pool *pool,
     struct dsql_pool_stats stats;
     dsql_pool_stats(pool, &stats);
     if (stats.error_count == 0) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "connect", err->hint, "%s", err->message);
+        dsql_doctor_say_error(doctor, DSQL_FOUND_CONNECT_FAILED, err);
         (void)ask_sts(doctor);
         return;
     }
     const struct dsql_pool_error *error = &stats.errors[0];
-    const struct refusal *refusal = find_refusal(error);
-    dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "connect",
-                    refusal ? refusal->todo
-                            : "docs/operations.md lists what the cluster refuses, and why",
-                    "%s%s%s", error->message, error->hint[0] ? ": " : "", error->hint);
+    enum dsql_diagnosis refusal = find_refusal(error);
+    dsql_doctor_say(doctor, refusal, "%s%s%s", error->message, error->hint[0] ? ": " : "",
+                    error->hint);
     bool told = ask_sts(doctor);
-    if (!told && refusal && refusal->clock)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "clock",
-                        "set the clock, and keep it with chrony or NTP",
+    if (!told && (refusal == DSQL_FOUND_CONNECT_PAST || refusal == DSQL_FOUND_CONNECT_FUTURE))
+        dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_WRONG,
                         "the cluster's clock and this machine's differ by minutes");
     else if (!told)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "clock", "", "nobody to compare with");
+        dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "nobody to compare with");
 }
 
 static enum dsql_rc open_one(struct dsql_doctor *doctor, struct dsql_pool **pool,
@@ -234,10 +213,10 @@ static enum dsql_rc open_one(struct dsql_doctor *doctor, struct dsql_pool **pool
 static void check_connect(struct dsql_doctor *doctor)
 {
     if (!doctor->reachable || !doctor->has_token) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "connect", "", "needs %s",
+        dsql_doctor_say(doctor, DSQL_FOUND_CONNECT_SKIPPED, "needs %s",
                         doctor->reachable ? "a token" : "an endpoint that answers");
         if (!ask_sts(doctor))
-            dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "clock", "", "nobody to compare with");
+            dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "nobody to compare with");
         return;
     }
     struct dsql_pool *pool = NULL;
@@ -246,8 +225,8 @@ static void check_connect(struct dsql_doctor *doctor)
     struct dsql_mono before = dsql_clock_mono(&dsql_clock_system);
     enum dsql_rc rc = open_one(doctor, &pool, &err);
     if (rc) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "connect", err.hint, "%s", err.message);
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "clock", "", "needs a connection");
+        dsql_doctor_say_error(doctor, DSQL_FOUND_CONNECT_FAILED, &err);
+        dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "needs a connection");
         return;
     }
     if (dsql_pool_checkout(pool, 0, &conn, &err)) {
@@ -256,13 +235,11 @@ static void check_connect(struct dsql_doctor *doctor)
         PGconn *pg = dsql_conn_pg(conn);
         int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), before);
         const char *version = PQparameterStatus(pg, "server_version");
-        dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "connect", "",
-                        "as %s in %lld ms, server version %s",
+        dsql_doctor_say(doctor, DSQL_FOUND_CONNECT_OK, "as %s in %lld ms, server version %s",
                         dsql_shown_str(doctor->config.user).text, (long long)(took_ns / DSQL_MS),
                         version ? dsql_shown_str(version).text : "unknown");
         if (!ask_database(doctor, pg))
-            dsql_doctor_say(doctor, DSQL_DOCTOR_WARN, "clock", "",
-                            "the cluster does not tell its time");
+            dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_UNTOLD, "the cluster does not tell its time");
         dsql_pool_return(conn);
     }
     dsql_pool_close(pool);

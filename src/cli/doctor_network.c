@@ -38,11 +38,7 @@ static struct addrinfo *resolve(struct dsql_doctor *doctor)
     (void)snprintf(service, sizeof(service), "%u", doctor->port);
     int failed = getaddrinfo(is_fixed ? fixed : doctor->endpoint.host, service, &wanted, &found);
     if (failed) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "dns",
-                        is_fixed
-                            ? "DSQL_HOSTADDR (or PGHOSTADDR) must be an address such as 127.0.0.1"
-                            : "check the spelling of DSQL_ENDPOINT, and that this machine "
-                              "resolves names (a private endpoint only does inside its VPC)",
+        dsql_doctor_say(doctor, is_fixed ? DSQL_FOUND_DNS_NO_ADDRESS : DSQL_FOUND_DNS_NO_NAME,
                         "%s: %s", is_fixed ? dsql_shown_str(fixed).text : doctor->endpoint.host,
                         gai_strerror(failed));
         return NULL;
@@ -51,8 +47,8 @@ static struct addrinfo *resolve(struct dsql_doctor *doctor)
     size_t n = 0;
     for (const struct addrinfo *at = found; at && n < ADDRESSES_SHOWN; at = at->ai_next, n++)
         dsql_strbuf_addf(&list, "%s%s", n ? ", " : "", address_text(at, &memory));
-    dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "dns", "", "%s is %s%s", doctor->endpoint.host,
-                    list_memory, is_fixed ? ", as DSQL_HOSTADDR says" : "");
+    dsql_doctor_say(doctor, DSQL_FOUND_DNS_OK, "%s is %s%s", doctor->endpoint.host, list_memory,
+                    is_fixed ? ", as DSQL_HOSTADDR says" : "");
     return found;
 }
 
@@ -76,13 +72,13 @@ static int dial(const struct addrinfo *at, int64_t timeout_ns)
 
 static void say_unreachable(struct dsql_doctor *doctor, const char *address, int why)
 {
-    const char *todo = "check routes and firewalls between here and the endpoint";
+    enum dsql_diagnosis finding = DSQL_FOUND_TLS_UNREACHABLE;
     if (why == ECONNREFUSED)
-        todo = "nothing listens there: check the port; with 'dsql local', that it still runs";
+        finding = DSQL_FOUND_TLS_REFUSED;
     else if (why == ETIMEDOUT || why == EAGAIN)
-        todo = "packets are dropped: security group, network ACL, or no route to the endpoint";
-    dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "tls", todo, "no connection to %s port %u: %s",
-                    address, doctor->port, strerror(why == EAGAIN ? ETIMEDOUT : why));
+        finding = DSQL_FOUND_TLS_DROPPED;
+    dsql_doctor_say(doctor, finding, "no connection to %s port %u: %s", address, doctor->port,
+                    strerror(why == EAGAIN ? ETIMEDOUT : why));
 }
 
 /* The first address that takes a connection; the last one's failure is what is said. */
@@ -116,9 +112,8 @@ static bool ask_for_tls(struct dsql_doctor *doctor, int fd)
                        : n == 0                                  ? "closed the connection at once"
                        : errno == EAGAIN || errno == EWOULDBLOCK ? "does not answer"
                                                                  : strerror(errno);
-    dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "tls",
-                    "this is no Aurora DSQL endpoint, or something stands in between",
-                    "%s port %u %s", doctor->hostaddr, doctor->port, what);
+    dsql_doctor_say(doctor, DSQL_FOUND_TLS_STRANGER, "%s port %u %s", doctor->hostaddr,
+                    doctor->port, what);
     return false;
 }
 
@@ -133,10 +128,7 @@ static SSL_CTX *make_context(struct dsql_doctor *doctor)
                                  : SSL_CTX_set_default_verify_paths(context);
     if (loaded == 1)
         return context;
-    dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "tls",
-                    doctor->ca_file
-                        ? "DSQL_CA_FILE (or PGSSLROOTCERT) must name a file with PEM certificates"
-                        : "install the package ca-certificates",
+    dsql_doctor_say(doctor, doctor->ca_file ? DSQL_FOUND_TLS_NO_CA_FILE : DSQL_FOUND_TLS_NO_ROOTS,
                     "can't read the trusted roots%s%s", doctor->ca_file ? " in " : "",
                     doctor->ca_file ? dsql_shown_str(doctor->ca_file).text : "");
     SSL_CTX_free(context);
@@ -162,21 +154,17 @@ static void judge_certificate(struct dsql_doctor *doctor, SSL *ssl)
     const char *shown_issuer = issuer;
     struct dsql_shown clean = dsql_shown_str(shown_issuer);
     if (!certificate || verdict != X509_V_OK) {
-        const char *todo =
-            "the endpoint, or what stands in between, is not who it says it is; behind "
-            "a proxy that opens TLS, name its root with DSQL_CA_FILE";
+        enum dsql_diagnosis finding = DSQL_FOUND_TLS_UNTRUSTED;
         if (verdict == X509_V_ERR_HOSTNAME_MISMATCH)
-            todo = "use the cluster's own name as DSQL_ENDPOINT and the address as DSQL_HOSTADDR";
+            finding = DSQL_FOUND_TLS_OTHER_NAME;
         else if (verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID)
-            todo = "check this machine's clock: certificates have dates";
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "tls", todo,
-                        "the certificate of %s, issued by %s, is not trusted: %s",
+            finding = DSQL_FOUND_TLS_DATES;
+        dsql_doctor_say(doctor, finding, "the certificate of %s, issued by %s, is not trusted: %s",
                         doctor->endpoint.host, clean.text, X509_verify_cert_error_string(verdict));
     } else {
         doctor->reachable = true;
         bool soon = days < EXPIRES_SOON_DAYS && !doctor->ca_file;
-        dsql_doctor_say(doctor, soon ? DSQL_DOCTOR_WARN : DSQL_DOCTOR_OK, "tls",
-                        soon ? "its owner has to renew it" : "",
+        dsql_doctor_say(doctor, soon ? DSQL_FOUND_TLS_ENDS_SOON : DSQL_FOUND_TLS_OK,
                         "%s, certificate issued by %s, %d days left", SSL_get_version(ssl),
                         clean.text, days);
     }
@@ -198,9 +186,8 @@ static void check_tls(struct dsql_doctor *doctor, int fd)
         (void)SSL_shutdown(ssl);
     } else {
         const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "tls",
-                        "the endpoint speaks TLS 1.2 and 1.3; something in between may not",
-                        "no handshake with %s port %u: %s", doctor->hostaddr, doctor->port,
+        dsql_doctor_say(doctor, DSQL_FOUND_TLS_HANDSHAKE, "no handshake with %s port %u: %s",
+                        doctor->hostaddr, doctor->port,
                         reason ? reason : "the connection was closed or too slow");
     }
     SSL_free(ssl);
@@ -210,13 +197,13 @@ static void check_tls(struct dsql_doctor *doctor, int fd)
 void dsql_doctor_network(struct dsql_doctor *doctor)
 {
     if (!doctor->has_endpoint) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "dns", "", "needs an endpoint");
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "tls", "", "needs an endpoint");
+        dsql_doctor_say(doctor, DSQL_FOUND_DNS_SKIPPED, "needs an endpoint");
+        dsql_doctor_say(doctor, DSQL_FOUND_TLS_SKIPPED, "needs an endpoint");
         return;
     }
     struct addrinfo *addresses = resolve(doctor);
     if (!addresses) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_SKIP, "tls", "", "needs an address");
+        dsql_doctor_say(doctor, DSQL_FOUND_TLS_SKIPPED, "needs an address");
         return;
     }
     int fd = dial_any(doctor, addresses);

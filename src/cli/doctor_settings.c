@@ -30,14 +30,12 @@ void dsql_doctor_settings(struct dsql_doctor *doctor)
         given += report->source[i].variable != NULL;
     for (size_t i = 0; i < report->finding_count; i++) {
         bool error = report->findings[i].kind == DSQL_FINDING_ERROR;
-        dsql_doctor_say(doctor, error ? DSQL_DOCTOR_FAIL : DSQL_DOCTOR_WARN, "settings",
-                        "'dsql help config' says what each setting takes", "%s",
-                        report->findings[i].message);
+        dsql_doctor_say(doctor, error ? DSQL_FOUND_SETTINGS_WRONG : DSQL_FOUND_SETTINGS_ADJUSTED,
+                        "%s", report->findings[i].message);
     }
     if (report->finding_count == 0)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "settings", "",
-                        "%zu from the environment, %zu defaults", given,
-                        (size_t)DSQL_SETTING_COUNT - given);
+        dsql_doctor_say(doctor, DSQL_FOUND_SETTINGS_OK, "%zu from the environment, %zu defaults",
+                        given, (size_t)DSQL_SETTING_COUNT - given);
 }
 
 /* Connects a second that keep the pool as it is, and the share of the budget they take. */
@@ -49,16 +47,13 @@ static void check_churn(struct dsql_doctor *doctor)
     double churn = (double)c->max_open * (double)DSQL_S / (double)lifetime_ns;
     if (churn > 0.5 * (double)c->rate_limit)
         dsql_doctor_say(
-            doctor, DSQL_DOCTOR_WARN, "limits",
-            "raise the lifetime or DSQL_CONNECTION_RATE_LIMIT, or hold fewer",
+            doctor, DSQL_FOUND_LIMITS_CHURN,
             "replacing %lld connections every %s takes %.1f connects a second of the %lld "
             "this process may make: little is left for recovery",
             (long long)c->max_open, duration(lifetime_ns, &memory), churn,
             (long long)c->rate_limit);
     else if (c->reservoir_enabled && lifetime_ns < SHORT_LIFETIME_NS)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_WARN, "limits",
-                        "set DSQL_RESERVOIR_BASE_LIFETIME=55m: connections outlive tokens, and the "
-                        "service closes them only at 60m",
+        dsql_doctor_say(doctor, DSQL_FOUND_LIMITS_LIFETIME,
                         "DSQL_RESERVOIR_BASE_LIFETIME is %s: the fleet opens each connection %lld "
                         "times as often as it has to",
                         duration(lifetime_ns, &memory), (long long)(55 * DSQL_M / lifetime_ns));
@@ -71,13 +66,12 @@ void dsql_doctor_limits(struct dsql_doctor *doctor)
     bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
     if (known && files.rlim_cur != RLIM_INFINITY &&
         files.rlim_cur < (rlim_t)c->max_open + OTHER_DESCRIPTORS)
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "limits",
-                        "raise it (ulimit -n, LimitNOFILE= in a unit) or lower DSQL_POOL_MAX_OPEN",
+        dsql_doctor_say(doctor, DSQL_FOUND_LIMITS_FILES,
                         "this process may open %llu files, and DSQL_POOL_MAX_OPEN is %lld",
                         (unsigned long long)files.rlim_cur, (long long)c->max_open);
     check_churn(doctor);
     dsql_doctor_say(
-        doctor, DSQL_DOCTOR_OK, "limits", "",
+        doctor, DSQL_FOUND_LIMITS_OK,
         "at most %lld of the cluster's %d connections, %lld of its %d connects a second; "
         "full in about %lld s",
         (long long)c->max_open, CLUSTER_CONNECTIONS, (long long)c->rate_limit, CLUSTER_RATE,
@@ -93,22 +87,18 @@ void dsql_doctor_endpoint(struct dsql_doctor *doctor)
     struct dsql_span host, port_text;
     int64_t port = 5432;
     if (c->endpoint[0] == '\0') {
-        dsql_doctor_say(
-            doctor, DSQL_DOCTOR_FAIL, "endpoint",
-            "set DSQL_ENDPOINT to the cluster's endpoint, or try 'dsql local exec -- dsql "
-            "doctor'",
-            "no endpoint");
+        dsql_doctor_say(doctor, DSQL_FOUND_ENDPOINT_NONE, "no endpoint");
         return;
     }
     if (dsql_span_cut(dsql_span_of(c->endpoint), ':', &host, &port_text))
         (void)dsql_span_to_i64(port_text, &port);
     if (dsql_endpoint_parse(host, dsql_span_of(c->region), &doctor->endpoint, &err)) {
-        dsql_doctor_say(doctor, DSQL_DOCTOR_FAIL, "endpoint", err.hint, "%s", err.message);
+        dsql_doctor_say_error(doctor, DSQL_FOUND_ENDPOINT_WRONG, &err);
         return;
     }
     doctor->port = (unsigned)port;
     doctor->has_endpoint = true;
-    dsql_doctor_say(doctor, DSQL_DOCTOR_OK, "endpoint", "", "%s port %u, region %s%s%s",
+    dsql_doctor_say(doctor, DSQL_FOUND_ENDPOINT_OK, "%s port %u, region %s%s%s",
                     doctor->endpoint.host, doctor->port, doctor->endpoint.region,
                     doctor->endpoint.cluster_id[0] ? ", cluster " : "",
                     doctor->endpoint.cluster_id);

@@ -1,5 +1,6 @@
 #include "cli/reference.h"
 
+#include "cli/doctor.h"
 #include "cli/manual.h"
 #include "config/config.h"
 #include "metrics/metrics.h"
@@ -181,9 +182,41 @@ static void events_markdown(FILE *out)
     }
 }
 
+static void findings_plain(FILE *out)
+{
+    for (size_t i = 0; i < DSQL_FOUND_COUNT; i++) {
+        const struct dsql_diagnosis_info *info = &dsql_diagnoses[i];
+        fprintf(out, "%s%-4s  %s\n", i ? "\n" : "", dsql_doctor_state_name(info->state),
+                info->check);
+        dsql_manual_fill(out, 6, info->meaning);
+        if (info->todo[0])
+            dsql_manual_fill(out, 6, info->todo);
+    }
+}
+
+static void findings_markdown(FILE *out)
+{
+    fputs(
+        "# What `dsql doctor` finds\n\n"
+        "Printed by `dsql help findings --markdown` from the table in `src/cli/doctor.def`.\n\n"
+        "`skip` stands for a check whose conditions failed. Where nothing is said about what to do,\n"
+        "the line itself says it. [operations.md](operations.md#symptoms) has causes and cures.\n\n"
+        "| check | state | meaning | what to do |\n|---|---|---|---|\n",
+        out);
+    for (size_t i = 0; i < DSQL_FOUND_COUNT; i++) {
+        const struct dsql_diagnosis_info *info = &dsql_diagnoses[i];
+        fprintf(out, "| `%s` | %s | ", info->check, dsql_doctor_state_name(info->state));
+        dsql_reference_cell(out, info->meaning);
+        fputs(" | ", out);
+        dsql_reference_cell(out, info->todo);
+        fputs(" |\n", out);
+    }
+}
+
 const struct dsql_topic dsql_topics[] = {
     {"config", "every setting", dsql_reference_config, config_markdown},
     {"metrics", "every metric", metrics_plain, metrics_markdown},
     {"events", "every line that can appear in the log", events_plain, events_markdown},
+    {"findings", "everything that 'dsql doctor' can say", findings_plain, findings_markdown},
 };
 const size_t dsql_topic_count = DSQL_COUNT_OF(dsql_topics);

@@ -32,7 +32,7 @@ first_words=$("$dsql" help | awk '/^Commands|Commands;/ {on = 1} /^References/ {
     sub(/^  /, ""); sub(/  .*/, ""); split($0, w, " "); if (!seen[w[1]]++) printf "%s%s", n++ ? " " : "", w[1]}')
 contains "$first_words" 'version'
 completes "$first_words" dsql ''
-completes "$first_words metrics events --help --markdown --man-pages=" dsql help ''
+completes "$first_words metrics events findings --help --markdown --man-pages=" dsql help ''
 
 # A table of ours in place of src/cli/commands.c.
 cat >"$scratch/table.c" <<'C'
@@ -55,7 +55,7 @@ int main(void)
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/table.c" \
-    "$SOURCE_DIR"/src/cli/{args,manual,reference}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
+    "$SOURCE_DIR"/src/cli/{args,manual,reference,doctor_findings}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
 script=$scratch/table.bash
 "$scratch/table" >"$script"
 bash -n "$script"

@@ -4,12 +4,14 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
-expect 0 "$dsql" help config --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/configuration.md" || fail "docs/configuration.md: run 'make docs'"
-expect 0 "$dsql" help metrics --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/metrics.md" || fail "docs/metrics.md: run 'make docs'"
-expect 0 "$dsql" help events --markdown
-diff "$scratch/out" "$SOURCE_DIR/docs/events.md" || fail "docs/events.md: run 'make docs'"
+in_step() { # in_step TOPIC PAGE
+    expect 0 "$dsql" help "$1" --markdown
+    diff "$scratch/out" "$SOURCE_DIR/docs/$2" || fail "docs/$2: run 'make docs'"
+}
+in_step config configuration.md
+in_step metrics metrics.md
+in_step events events.md
+in_step findings findings.md
 
 # The numbers in them are those of the code.
 number() { sed -n "s/.*$1 = \([0-9]*\),.*/\1/p" "$SOURCE_DIR/src/$2"; }
@@ -32,8 +34,24 @@ for page in dsql $("$dsql" help | awk '/Commands;/ {on = 1} /^References/ {on = 
 done
 grep -q DSQL_RESERVOIR_GUARD_WINDOW "$scratch/man/dsql-config.1" || fail "the settings are not in dsql-config.1"
 
+# The headers are the manual: a public function without a comment is found.
+"$SOURCE_DIR/scripts/explained" || fail "public functions without a comment"
+cp -r "$SOURCE_DIR/include/dsql" "$scratch/headers"
+echo 'DSQL_API void dsql_unexplained(void);' >>"$scratch/headers/pool.h"
+expect 1 "$SOURCE_DIR/scripts/explained" "$scratch/headers"
+contains "$out" 'no comment above: DSQL_API void dsql_unexplained(void);'
+
 # Every link leads somewhere.
 python3 "$SOURCE_DIR/tests/integ/links.py" "$SOURCE_DIR" || fail "links that lead nowhere"
+
+# docs/README.md lists every page, docs/local.md every fault.
+for page in "$SOURCE_DIR"/docs/*.md; do
+    name=$(basename "$page")
+    [ "$name" = README.md ] || grep -qF "]($name)" "$SOURCE_DIR/docs/README.md" || fail "docs/README.md does not list $name"
+done
+for fault in $("$dsql" help local fault | sed -n 's/^  \([a-z-]*\)=.*/\1/p'); do
+    grep -q "^| \`$fault=" "$SOURCE_DIR/docs/local.md" || fail "docs/local.md lacks the fault $fault"
+done
 
 # The runbook: each symptom says where it shows, and a test produces it. What it names is there.
 cd "$SOURCE_DIR"

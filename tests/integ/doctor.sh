@@ -60,6 +60,8 @@ case_ mismatch d --endpoint "another.name:$port"
 case_ warn env DSQL_POOL_MAX_OPN=5 DSQL_RESERVOIR_ENABLED=true "$dsql" doctor --timeout 30s
 case_ past env LD_PRELOAD="$SHIFT" SHIFT_S=-1500 "$dsql" doctor --timeout 30s
 case_ future env LD_PRELOAD="$SHIFT" SHIFT_S=1500 "$dsql" doctor --timeout 30s
+case_ budget env DSQL_BUDGET=blocks DSQL_DISTRIBUTED_CONN_LEASE_TABLE=fleet AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1 \
+    "$dsql" doctor --timeout 30s
 case_ files bash -c 'ulimit -n 100; exec "$dsql" doctor --timeout 30s'
 true
 SH
@@ -165,6 +167,10 @@ contains "$out" '-> set the clock'
 result future 1
 says connect FAIL 'not yet current'
 says clock FAIL ''
+result budget 1
+says connect ok ''
+says budget FAIL 'table fleet in us-east-1'
+contains "$out" '-> check the network, the region and AWS_ENDPOINT_URL_DYNAMODB'
 result files 1
 contains "$out" 'this process may open 100 files'
 

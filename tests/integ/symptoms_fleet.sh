@@ -9,6 +9,10 @@ start_server dynoxide
 export DSQL_DISTRIBUTED_CONN_LEASE_TABLE=fleet DSQL_BUDGET_TTL=4s
 dsql budget setup
 
+# A table that can be used.
+DSQL_BUDGET=blocks expect 0 dsql doctor
+contains "$out" 'table fleet is there'
+
 # It never gets full, so it never begins to work.
 starts_ill=yes begin 'Fleet limit reached'
 check
