@@ -11,7 +11,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
-    temporal temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    temporal temporal-go temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -74,9 +74,7 @@ docs: all ## print the reference pages in docs/, the dashboard and the alerts an
 # Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
 GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_BUILD := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
-GO_THERE := test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
-temporal: all ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
-	@$(GO_THERE)
+temporal: temporal-go all ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
 	@mkdir -p $(BUILD)/temporal
 	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-dsql-server ./temporal-check
 
@@ -93,8 +91,10 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 
-temporal-suites: all
-	@$(GO_THERE)
+temporal-go:
+	@test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+
+temporal-suites: temporal-go all
 	@mkdir -p $(BUILD)/temporal
 	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
 	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/plugin ./dsql

@@ -152,11 +152,21 @@ static void lose(struct dsql_ddb_reply *reply, const struct dsql_err *err)
     dsql_strbuf_add_str(&message, err->message);
 }
 
+/* NULL when memory runs out. jansson would hand out memory of its own allocator. */
+static char *dump(const json_t *body)
+{
+    size_t len = json_dumpb(body, NULL, 0, JSON_COMPACT);
+    char *text = len > 0 ? malloc(len + 1) : NULL;
+    if (text)
+        text[json_dumpb(body, text, len, JSON_COMPACT)] = '\0';
+    return text;
+}
+
 enum dsql_rc dsql_ddb_call(struct dsql_ddb *ddb, const char *operation, json_t *body,
                            struct dsql_ddb_reply *reply, struct dsql_err *err)
 {
     *reply = (struct dsql_ddb_reply){.kind = DSQL_DDB_LOST};
-    char *text = json_dumps(body, JSON_COMPACT);
+    char *text = dump(body);
     if (!text)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     struct dsql_strbuf answer;

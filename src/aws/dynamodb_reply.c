@@ -171,9 +171,10 @@ enum dsql_rc dsql_ddb_explain(const char *region, const struct dsql_ddb_reply *r
     static const char *const hints[DSQL_DDB_KINDS] = {
         [DSQL_DDB_NO_TABLE] = "run 'dsql budget setup', or correct the table's name or the region",
         [DSQL_DDB_DENIED] = "allow the actions of this budget's policy in deploy/iam on this table",
-        [DSQL_DDB_EXPIRED] = "renew the credentials, and check this machine's clock",
+        [DSQL_DDB_EXPIRED] = "renew the credentials; check this machine's clock and the region",
         [DSQL_DDB_INVALID] = "the table's key must be one string attribute named pk",
         [DSQL_DDB_LOST] = "check the network, the region and AWS_ENDPOINT_URL_DYNAMODB",
+        [DSQL_DDB_UNAVAILABLE] = "it is tried again, with a back-off",
         [DSQL_DDB_THROTTLED] = "bill the table on demand, or give it more capacity",
     };
     if (reply->kind == DSQL_DDB_OK)

@@ -161,9 +161,10 @@ static enum dsql_rc post(struct dsql_provider *p, const struct dsql_sts_place *p
     return dsql_provider_ask(p, &request, status, err);
 }
 
-enum dsql_rc dsql_sts_assume_role(struct dsql_provider *p, const struct dsql_role *role,
-                                  const struct dsql_keys *with, struct dsql_keys *keys,
-                                  struct dsql_err *err)
+/* By keys that sign the request, or by a token in it: one of the two is NULL. */
+static enum dsql_rc assume(struct dsql_provider *p, const struct dsql_role *role,
+                           const struct dsql_keys *with, const struct dsql_secret *web_identity,
+                           struct dsql_keys *keys, struct dsql_err *err)
 {
     struct dsql_sts_place place;
     char memory[BODY_MAX];
@@ -171,29 +172,27 @@ enum dsql_rc dsql_sts_assume_role(struct dsql_provider *p, const struct dsql_rol
     int status;
     dsql_strbuf_init(&body, memory, sizeof(memory));
     enum dsql_rc rc = dsql_sts_find(p, role->region, &place, err);
+    if (!rc && web_identity)
+        add_param(&body, "WebIdentityToken", dsql_revealed_span(dsql_secret_reveal(web_identity)));
     if (!rc)
-        rc = add_role(&body, "AssumeRole", p, role, err);
+        rc = add_role(&body, web_identity ? "AssumeRoleWithWebIdentity" : "AssumeRole", p, role,
+                      err);
     if (!rc)
         rc = post(p, &place, &body, with, &status, err);
+    explicit_bzero(memory, sizeof(memory)); /* the token */
     return rc ? rc : read_answer(p, status, role, keys, err);
+}
+
+enum dsql_rc dsql_sts_assume_role(struct dsql_provider *p, const struct dsql_role *role,
+                                  const struct dsql_keys *with, struct dsql_keys *keys,
+                                  struct dsql_err *err)
+{
+    return assume(p, role, with, NULL, keys, err);
 }
 
 enum dsql_rc dsql_sts_assume_role_with(struct dsql_provider *p, const struct dsql_role *role,
                                        const struct dsql_secret *web_identity,
                                        struct dsql_keys *keys, struct dsql_err *err)
 {
-    struct dsql_sts_place place;
-    char memory[BODY_MAX];
-    struct dsql_strbuf body;
-    int status;
-    dsql_strbuf_init(&body, memory, sizeof(memory));
-    enum dsql_rc rc = dsql_sts_find(p, role->region, &place, err);
-    if (!rc) {
-        add_param(&body, "WebIdentityToken", dsql_revealed_span(dsql_secret_reveal(web_identity)));
-        rc = add_role(&body, "AssumeRoleWithWebIdentity", p, role, err);
-    }
-    if (!rc)
-        rc = post(p, &place, &body, NULL, &status, err);
-    explicit_bzero(memory, sizeof(memory));
-    return rc ? rc : read_answer(p, status, role, keys, err);
+    return assume(p, role, NULL, web_identity, keys, err);
 }

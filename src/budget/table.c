@@ -51,15 +51,24 @@ static enum dsql_rc wait_for_table(const struct dsql_budget_table *t, struct dsq
     return dsql_err_set(err, DSQL_TIMEOUT, "table %s is still being made", t->table);
 }
 
-static enum dsql_rc set_ttl(const struct dsql_budget_table *t, struct dsql_err *err)
+enum dsql_rc dsql_budget_ttl(const struct dsql_budget_table *t, bool *on, struct dsql_err *err)
 {
     struct dsql_ddb_reply reply;
     enum dsql_rc rc =
         call(t, "DescribeTimeToLive", json_pack("{s:s}", "TableName", t->table), 0, &reply, err);
     const char *status = json_string_value(
         json_object_get(json_object_get(reply.body, "TimeToLiveDescription"), "TimeToLiveStatus"));
-    bool on = status && strncmp(status, "ENABL", 5) == 0;
+    if (!rc)
+        *on = status && strncmp(status, "ENABL", 5) == 0;
     dsql_ddb_reply_fini(&reply);
+    return rc;
+}
+
+static enum dsql_rc set_ttl(const struct dsql_budget_table *t, struct dsql_err *err)
+{
+    struct dsql_ddb_reply reply;
+    bool on = false;
+    enum dsql_rc rc = dsql_budget_ttl(t, &on, err);
     if (rc || on)
         return rc;
     rc = call(t, "UpdateTimeToLive",

@@ -19,6 +19,10 @@ struct dsql_budget_table {
 DSQL_MUST_USE enum dsql_rc dsql_budget_setup(const struct dsql_budget_table *t, bool *created,
                                              struct dsql_err *err);
 
+/* Whether DynamoDB deletes items that are past their ttl_epoch. */
+DSQL_MUST_USE enum dsql_rc dsql_budget_ttl(const struct dsql_budget_table *t, bool *on,
+                                           struct dsql_err *err);
+
 /* The registry of `blocks`; it may not exist. */
 DSQL_MUST_USE enum dsql_rc dsql_budget_registry(const struct dsql_budget_table *t,
                                                 struct dsql_registry *registry,

@@ -132,6 +132,8 @@ static enum dsql_rc take_option(struct dsql_args *args, int argc, const char *co
     const struct dsql_option *option = &command->options[at];
     if (has_value && !option->value)
         return dsql_err_set(err, DSQL_INVALID, "--%s takes no value", option->name);
+    if (option->value && args->values[at])
+        return dsql_err_set(err, DSQL_INVALID, "--%s is given twice", option->name);
     *used = 1;
     if (!option->value) {
         args->values[at] = "";

@@ -99,7 +99,6 @@ static int run(const struct dsql_args *args)
     dsql_doctor_network(doctor);
     dsql_doctor_login(doctor);
     dsql_doctor_budget(doctor);
-    dsql_credentials_destroy(doctor->credentials);
     size_t failed = doctor->count[DSQL_DOCTOR_FAIL];
     size_t fine = doctor->count[DSQL_DOCTOR_OK], warned = doctor->count[DSQL_DOCTOR_WARN];
     if (doctor->json)
@@ -125,8 +124,8 @@ const struct dsql_command dsql_cmd_doctor = {
     .summary = "check everything that a connection to the cluster needs",
     .text =
         "Checks settings and limits, the endpoint's name, DNS, TLS and its certificate, the AWS "
-        "credentials and where they come from, the token, a real connection, this machine's clock "
-        "and, where one is shared, the fleet's budget. One line each, ok, warn, FAIL or skip, with what to do about it.\n"
+        "credentials and where they come from, the token, a real connection, this machine's "
+        "clock, and the fleet's budget if there is one. One line each, ok, warn, FAIL or skip, with what to do about it.\n"
         "\n"
         "It opens two connections and changes nothing. Ends with 1 if a check failed. To see it at "
         "work without a cluster:\n"

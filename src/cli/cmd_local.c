@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -26,8 +27,11 @@ static enum dsql_rc write_file(const char *path, struct dsql_span text, struct d
 /* A file that can't be written is found out before PostgreSQL is started. */
 static enum dsql_rc check_ready_file(const char *path, struct dsql_err *err)
 {
+    struct stat st;
     if (!path)
         return DSQL_OK;
+    if (path[0] == '\0' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return dsql_err_set(err, DSQL_INVALID, "--ready-file=%s is no file", path);
     /* Under another name: who waits for the file must not find an empty one. */
     char trial[PATH_MAX];
     int len = snprintf(trial, sizeof(trial), "%s.trial", path);

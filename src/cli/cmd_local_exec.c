@@ -14,6 +14,8 @@ __attribute__((noreturn)) static void become_command(const struct dsql_args *arg
     char *rest = NULL, *argv[DSQL_ARGS_MAX + 1];
     for (char *line = strtok_r(env, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         (void)putenv(line);
+    /* A delay at the start is for fleets; nobody else is at this endpoint. */
+    (void)setenv("DSQL_STAGGERED_STARTUP", "false", 0);
     size_t n = 0;
     while (n < args->operand_count && (argv[n] = strdup(args->operands[n])))
         n++;
@@ -73,7 +75,8 @@ const struct dsql_command dsql_cmd_local_exec = {
         "Starts an endpoint as 'dsql local' does, runs the command with the environment that a "
         "PostgreSQL and AWS user expects (PGHOST, PGHOSTADDR, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGSSLMODE, "
         "PGSSLROOTCERT, DSQL_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and so on), and "
-        "ends with the command's status. Nothing is left behind.\n"
+        "ends with the command's status. Nothing is left behind. Unless it is set, DSQL_STAGGERED_STARTUP "
+        "is false: a pool fills at once.\n"
         "\n"
         "    dsql local exec -- psql -c 'select 1'",
     .operands_min = 1,

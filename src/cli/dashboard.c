@@ -65,10 +65,10 @@ static json_t *thresholds(const char *text)
         double from = 0;
         more = dsql_span_cut(rest, ';', &step, &rest);
         bool first = !dsql_span_cut(step, ':', &value, &colour);
+        bool is_number = first || dsql_span_to_f64(value, &from);
+        assert(is_number);
         if (first)
             colour = step;
-        else if (!dsql_span_to_f64(value, &from))
-            assert(!"a threshold is a number");
         json_array_append_new(steps, json_pack("{ss% so}", "color", colour.ptr, colour.len, "value",
                                                first ? json_null() : json_real(from)));
     }

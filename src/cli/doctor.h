@@ -56,13 +56,12 @@ void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, co
 void dsql_doctor_say_error(struct dsql_doctor *doctor, enum dsql_diagnosis finding,
                            const struct dsql_err *err);
 
-/* The checks, in their order. Each says at least one line; the last one needs the credentials that
- * login found, and that its caller destroys. */
+/* The checks, in their order. Each says at least one line. */
 void dsql_doctor_settings(struct dsql_doctor *doctor);
 void dsql_doctor_limits(struct dsql_doctor *doctor);
 void dsql_doctor_endpoint(struct dsql_doctor *doctor);
 void dsql_doctor_network(struct dsql_doctor *doctor); /* dns and tls */
 void dsql_doctor_login(struct dsql_doctor *doctor);   /* credentials, token, connect, clock */
-void dsql_doctor_budget(struct dsql_doctor *doctor);  /* says nothing where none is shared */
+void dsql_doctor_budget(struct dsql_doctor *doctor);  /* of a fleet */
 
 #endif

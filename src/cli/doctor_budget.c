@@ -1,64 +1,118 @@
-/* The fleet's budget, where there is one: whether its table can be read, and what is taken. */
+/* The fleet's budget: its table can be reached, is there, and who shares it. */
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/shown.h"
 #include "budget/fleet.h"
 #include "budget/table.h"
 #include "cli/doctor.h"
-#include "dsql/pool.h"
 
-static enum dsql_rc look(struct dsql_doctor *doctor, const char *table, int64_t *slots,
-                         struct dsql_err *err)
+static const char *table_of(const struct dsql_doctor *doctor)
 {
-    char whole[DSQL_CONFIG_TEXT_MAX + 8], name[DSQL_CONFIG_TEXT_MAX + 8];
+    const struct dsql_config *config = &doctor->config;
+    return config->lease_table[0] ? config->lease_table : config->limiter_table;
+}
+
+static void say_failure(struct dsql_doctor *doctor, const struct dsql_err *err)
+{
+    /* A process writes and never reads: it may be allowed what it needs and this not. */
+    if (err->rc == DSQL_DENIED)
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_DENIED, "%s", err->message);
+    else
+        dsql_doctor_say_error(doctor, DSQL_FOUND_BUDGET_FAILED, err);
+}
+
+static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r)
+{
+    if (!r->exists) {
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
+                        "table %s is there; nobody has used it for this cluster yet",
+                        table_of(doctor));
+        return;
+    }
+    int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.conn_limit;
+    bool slowed = r->rate < doctor->config.limiter_limit * DSQL_PERMIT;
+    dsql_doctor_say(doctor,
+                    slots > limit ? DSQL_FOUND_BUDGET_OVER
+                    : slowed      ? DSQL_FOUND_BUDGET_SLOWED
+                                  : DSQL_FOUND_BUDGET_OK,
+                    "table %s: %zu processes hold %lld of %lld connections, %.1f connects/s",
+                    table_of(doctor), r->count, (long long)slots, (long long)limit,
+                    (double)r->rate / DSQL_PERMIT);
+}
+
+static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
+{
+    bool wrong = leases->exists && leases->active != leases->leases;
+    dsql_doctor_say(doctor,
+                    !ttl    ? DSQL_FOUND_BUDGET_NO_TTL
+                    : wrong ? DSQL_FOUND_BUDGET_DRIFT
+                            : DSQL_FOUND_BUDGET_OK,
+                    "table %s: the counter says %lld, there are %lld leases; TTL is %s",
+                    table_of(doctor), (long long)leases->active, (long long)leases->leases,
+                    ttl ? "on" : "off");
+}
+
+static void look(struct dsql_doctor *doctor, const struct dsql_budget_table *table)
+{
+    struct dsql_registry registry = {0};
+    struct dsql_lease_survey leases = {0};
+    struct dsql_err err = {0};
+    bool blocks = strcmp(doctor->config.budget, "blocks") == 0, ttl = false;
+    enum dsql_rc rc;
+    if (blocks) {
+        rc = dsql_budget_registry(table, &registry, &err);
+    } else {
+        rc = dsql_budget_leases(table, dsql_clock_wall(&dsql_clock_system), &leases, &err);
+        if (!rc)
+            rc = dsql_budget_ttl(table, &ttl, &err);
+    }
+    if (rc)
+        say_failure(doctor, &err);
+    else if (blocks)
+        say_blocks(doctor, &registry);
+    else
+        say_leases(doctor, &leases, ttl);
+    dsql_registry_fini(&registry);
+}
+
+void dsql_doctor_budget(struct dsql_doctor *doctor)
+{
+    struct dsql_credentials *credentials = NULL;
+    struct dsql_err err = {0};
+    char whole[300], endpoint[300];
+    const struct dsql_config *config = &doctor->config;
+    bool shared = config->budget[0] ? strcmp(config->budget, "local") != 0
+                                    : config->lease_enabled || config->limiter_enabled;
+    if (!shared) {
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_LOCAL,
+                        "local: this process counts for itself (DSQL_BUDGET)");
+        return;
+    }
+    if (!doctor->has_endpoint || table_of(doctor)[0] == '\0') {
+        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_SKIPPED, "needs %s",
+                        doctor->has_endpoint ? "a table" : "an endpoint");
+        return;
+    }
     (void)snprintf(whole, sizeof(whole), "%s:%u", doctor->endpoint.host, doctor->port);
-    dsql_fleet_endpoint(whole, name, sizeof(name));
+    dsql_fleet_endpoint(whole, endpoint, sizeof(endpoint));
+    const struct dsql_credentials_options who = {.region = doctor->endpoint.region};
+    struct dsql_budget_table table = {
+        .region = doctor->endpoint.region, .table = table_of(doctor), .endpoint = endpoint};
+    enum dsql_rc rc = dsql_credentials_new(&who, &credentials, &err);
     const struct dsql_ddb_options options = {
-        .region = doctor->endpoint.region,
+        .region = table.region,
         .url = dsql_ddb_url((const char *const *)environ),
-        .credentials = doctor->credentials,
+        .credentials = credentials,
         .clock = &dsql_clock_system,
         .timeout_ns = doctor->timeout_ns,
         .attempts = 1,
         .cancel_fd = -1,
     };
-    struct dsql_budget_table where = {
-        .region = doctor->endpoint.region, .table = table, .endpoint = name};
-    struct dsql_registry registry = {0};
-    enum dsql_rc rc = dsql_ddb_new(&options, &where.ddb, err);
     if (!rc)
-        rc = dsql_budget_registry(&where, &registry, err);
-    if (!rc)
-        *slots = dsql_registry_sum(&registry, DSQL_SLOTS);
-    dsql_registry_fini(&registry);
-    dsql_ddb_destroy(where.ddb);
-    return rc;
-}
-
-void dsql_doctor_budget(struct dsql_doctor *doctor)
-{
-    struct dsql_pool_options options;
-    struct dsql_err err = {0};
-    int64_t slots = 0;
-    if (dsql_pool_options_env(&options, &err) || options.budget == DSQL_BUDGET_LOCAL)
-        return; /* the settings were judged before; and whoever shares nothing needs no table */
-    if (!doctor->has_endpoint || !doctor->credentials) {
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_SKIPPED, "needs %s",
-                        doctor->has_endpoint ? "credentials" : "an endpoint");
-        return;
-    }
-    enum dsql_rc rc = look(doctor, options.budget_table, &slots, &err);
-    if (rc == DSQL_DENIED)
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_UNREADABLE, "%s", err.message);
-    else if (rc)
-        dsql_doctor_say_error(doctor, DSQL_FOUND_BUDGET_FAILED, &err);
-    else if (options.budget == DSQL_BUDGET_LEASES)
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK, "the table %s can be read",
-                        dsql_shown_str(options.budget_table).text);
+        rc = dsql_ddb_new(&options, &table.ddb, &err);
+    if (rc)
+        say_failure(doctor, &err);
     else
-        dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
-                        "the table %s can be read; %lld of %lld slots are taken",
-                        dsql_shown_str(options.budget_table).text, (long long)slots,
-                        (long long)(options.cluster_connections - options.cluster_headroom));
+        look(doctor, &table);
+    dsql_ddb_destroy(table.ddb);
+    dsql_credentials_destroy(credentials);
 }

@@ -250,4 +250,6 @@ void dsql_doctor_login(struct dsql_doctor *doctor)
     check_credentials(doctor);
     check_token(doctor);
     check_connect(doctor);
+    dsql_credentials_destroy(doctor->credentials);
+    doctor->credentials = NULL;
 }

@@ -1,5 +1,4 @@
-/* AWS's keys for a command that needs them once, and that says itself what went wrong: the log
- * stays silent. */
+/* AWS's keys for a command that needs them once. */
 #ifndef DSQL_CLI_FETCH_KEYS_H
 #define DSQL_CLI_FETCH_KEYS_H
 

@@ -23,7 +23,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 /* A folder that exists must be ours or empty: it is handed to PostgreSQL's user. */
-static bool may_use(const char *folder)
+static bool may_use(const char *folder, bool *was_empty)
 {
     char ours[DSQL_LOCAL_PATH_MAX];
     (void)snprintf(ours, sizeof(ours), "%.200s/lock", folder);
@@ -35,6 +35,7 @@ static bool may_use(const char *folder)
         empty = empty && entry->d_name[0] == '.' &&
                 (entry->d_name[1] == '\0' || (entry->d_name[1] == '.' && entry->d_name[2] == '\0'));
     closedir(dir);
+    *was_empty = empty;
     return empty || access(ours, F_OK) == 0;
 }
 
@@ -77,13 +78,13 @@ static enum dsql_rc make_folder(struct dsql_folder *folder, const char *path, st
     if (len < 0 || len > PATH_MOST)
         return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long: at most %d characters",
                             folder->path, PATH_MOST);
-    if (path && !may_use(path))
+    if (path && !may_use(path, &folder->was_empty))
         return dsql_err_set(err, DSQL_INVALID,
                             "%.200s is not empty and not a folder of dsql local; choose another",
                             path);
-    bool made = path ? mkdir(path, 0711) == 0 || errno == EEXIST : mkdtemp(folder->path) != NULL;
-    folder->throwaway = !path && made;
-    if (!made || chmod(folder->path, 0711) != 0)
+    folder->made = path ? mkdir(path, 0711) == 0 : mkdtemp(folder->path) != NULL;
+    folder->throwaway = !path && folder->made;
+    if ((!folder->made && !(path && errno == EEXIST)) || chmod(folder->path, 0711) != 0)
         return dsql_err_set(err, DSQL_IO, "can't make %.200s: %s", folder->path, strerror(errno));
     char *absolute = realpath(folder->path, NULL);
     if (!absolute || strlen(absolute) > PATH_MOST) {
@@ -106,13 +107,19 @@ static enum dsql_rc lock_folder(struct dsql_folder *folder, struct dsql_err *err
 {
     char path[DSQL_LOCAL_PATH_MAX];
     dsql_folder_path(folder, "lock", &path);
-    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (folder->lock >= 0 && flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        folder->lock = fd;
         return DSQL_OK;
-    if (errno == EWOULDBLOCK)
-        return dsql_err_set(err, DSQL_INVALID, "%.200s is in use by another dsql local",
-                            folder->path);
-    return dsql_err_set(err, DSQL_IO, "can't lock %.200s: %s", path, strerror(errno));
+    }
+    enum dsql_rc rc =
+        errno == EWOULDBLOCK
+            ? dsql_err_set(err, DSQL_INVALID, "%.200s is in use by another dsql local",
+                           folder->path)
+            : dsql_err_set(err, DSQL_IO, "can't lock %.200s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 /* The number in the file `layout`: 0 if the folder is new, 1 if it is older than the file. */
@@ -163,8 +170,26 @@ enum dsql_rc dsql_folder_open(struct dsql_folder *folder, const char *path, stru
     if (!rc)
         rc = check_layout(folder, err);
     if (rc)
-        dsql_folder_close(folder);
+        dsql_folder_undo(folder);
     return rc;
+}
+
+static int remove_inside(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    return ftw->level > 0 ? remove_one(path, st, kind, ftw) : 0;
+}
+
+void dsql_folder_undo(struct dsql_folder *folder)
+{
+    /* Nobody else's: without the lock, another one came first. */
+    bool ours = folder->lock >= 0 || folder->throwaway;
+    if (folder->made && folder->path[0])
+        (void)(ours ? nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS)
+                    : rmdir(folder->path));
+    else if (folder->was_empty && ours)
+        (void)nftw(folder->path, remove_inside, 16, FTW_DEPTH | FTW_PHYS);
+    folder->throwaway = false;
+    dsql_folder_close(folder);
 }
 
 void dsql_folder_close(struct dsql_folder *folder)

@@ -94,6 +94,25 @@ static enum dsql_rc open_front(struct dsql_local *local, struct dsql_log *log, s
     return dsql_control_open(&local->control, path, err);
 }
 
+/* All parts, the folder last. */
+static void end(struct dsql_local *local, void (*leave)(struct dsql_folder *folder))
+{
+    char env[DSQL_LOCAL_PATH_MAX];
+    if (local->front.options) {
+        dsql_control_close(&local->control);
+        dsql_front_fini(&local->front);
+    }
+    SSL_CTX_free(local->tls);
+    dsql_postgres_stop(&local->pg);
+    if (local->folder.path[0]) {
+        dsql_folder_path(&local->folder, "env", &env);
+        (void)unlink(env); /* it names an endpoint that is gone */
+    }
+    leave(&local->folder);
+    dsql_local_options_fini(&local->options);
+    *local = (struct dsql_local){.folder = {.lock = -1}, .control = {.listener = {.fd = -1}}};
+}
+
 enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_options *options,
                               const char *folder, struct dsql_log *log, struct dsql_err *err)
 {
@@ -114,26 +133,13 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
     if (!rc)
         rc = open_front(local, log, err);
     if (rc)
-        dsql_local_stop(local);
+        end(local, dsql_folder_undo);
     return rc;
 }
 
 void dsql_local_stop(struct dsql_local *local)
 {
-    char env[DSQL_LOCAL_PATH_MAX];
-    if (local->front.options) {
-        dsql_control_close(&local->control);
-        dsql_front_fini(&local->front);
-    }
-    SSL_CTX_free(local->tls);
-    dsql_postgres_stop(&local->pg);
-    if (local->folder.path[0]) {
-        dsql_folder_path(&local->folder, "env", &env);
-        (void)unlink(env); /* it names an endpoint that is gone */
-    }
-    dsql_folder_close(&local->folder);
-    dsql_local_options_fini(&local->options);
-    *local = (struct dsql_local){.folder = {.lock = -1}, .control = {.listener = {.fd = -1}}};
+    end(local, dsql_folder_close);
 }
 
 enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *out,

@@ -312,7 +312,7 @@ static void put_services(const struct dsql_sim_world *world, FILE *out)
     const struct dsql_sim_service *services = world->scenario->services.items;
     fputs("<section><h2>Services</h2><div class=\"wide\"><table><tr><th>service</th>"
           "<th>processes</th><th>target</th><th>open</th><th>full in</th><th>opens</th>"
-          "<th>checkouts</th><th>empties</th></tr>\n",
+          "<th>checkouts</th><th>empties</th><th>after filling</th></tr>\n",
           out);
     for (size_t i = 0; i < world->scenario->services.count; i++) {
         struct dsql_sim_service_sum sum;
@@ -325,9 +325,9 @@ static void put_services(const struct dsql_sim_world *world, FILE *out)
             fputs("not yet", out);
         else
             put_duration(out, sum.slowest_ns);
-        fprintf(out, "</td><td>%llu</td><td>%llu</td><td>%llu</td></tr>\n",
+        fprintf(out, "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>%llu</td></tr>\n",
                 (unsigned long long)sum.opens, (unsigned long long)sum.checkouts,
-                (unsigned long long)sum.empties);
+                (unsigned long long)sum.empties, (unsigned long long)sum.late_empties);
     }
     fputs("</table></div></section>\n", out);
 }

@@ -133,6 +133,12 @@ static void draw_conclusions(const struct dsql_sim_question *question,
                "DynamoDB refuses %.0f %% of the requests: %lld processes share one item, which one "
                "partition writes; fewer and larger processes ask less often",
                answer->throttled * 100, (long long)question->processes);
+    if (question->processes * 5 > question->burst * 4)
+        advise(answer,
+               "each process of a fleet needs a permit in hand: with fewer than %lld in the burst "
+               "some ask for every connection they open; DSQL_BUDGET_BURST=%lld",
+               (long long)(question->processes * 5 + 3) / 4,
+               (long long)(question->processes * 2 < 1000 ? question->processes * 2 : 1000));
     if (answer->refused > 0)
         advise(answer, "the cluster refused connects (53400): lower the rate or the burst");
 }

@@ -19,7 +19,7 @@ void dsql_sim_html(const struct dsql_sim_world *world, FILE *out);
 /* A service as a whole, at the end. */
 struct dsql_sim_service_sum {
     int64_t processes, running, target, open;
-    uint64_t opens, checkouts, empties;
+    uint64_t opens, checkouts, empties, late_empties; /* late: after the first filling */
     int64_t slowest_ns; /* of a process from start to target; -1: one never got there */
 };
 void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,

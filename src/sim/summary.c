@@ -14,6 +14,7 @@ void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,
         sum->opens += process->counts.opens;
         sum->checkouts += process->counts.checkouts;
         sum->empties += process->counts.empties;
+        sum->late_empties += process->counts.late_empties;
         if (process->life == DSQL_SIM_OFF)
             continue;
         sum->running++;
@@ -81,11 +82,19 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
                 (unsigned long long)sum.empties);
     }
     dsql_sim_world_counts(world, &counts);
+    fprintf(out, "  budget: %lld/s + burst %lld%s\n", (long long)scenario->budget.rate,
+            (long long)scenario->budget.burst,
+            scenario->budget.kind == DSQL_SIM_LOCAL ? " for each process" : "");
     fprintf(out, "  connects: %llu in %s, at most %llu in %s; failed: %s\n",
             (unsigned long long)counts.attempts, dsql_duration_shown(world->kernel.now.ns).text,
             (unsigned long long)world->record.peak_sample,
             scenario->sample_ns == DSQL_S ? "a second" : "a sample",
             failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof text));
+    if (counts.empties > 0) {
+        fprintf(out, "  empties: %llu before the first filling, %llu after it\n",
+                (unsigned long long)(counts.empties - counts.late_empties),
+                (unsigned long long)counts.late_empties);
+    }
     fprintf(out, "  connections: at most %lld of %lld; discards: %s\n",
             (long long)world->cluster.peak, (long long)scenario->budget.connections,
             list_discards(&counts, text, sizeof text));
@@ -174,12 +183,13 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
     dsql_strbuf_addf(
         &sb,
         ",\"events\":%llu,\"connects\":%llu,\"connect_failures\":%llu,"
-        "\"peak_connections\":%lld,\"checkouts\":%llu,\"empties\":%llu,\"requests\":%llu,"
+        "\"peak_connections\":%lld,\"checkouts\":%llu,\"empties\":%llu,\"late_empties\":%llu,\"requests\":%llu,"
         "\"peak_requests\":%llu,\"services\":[",
         (unsigned long long)world->kernel.happened, (unsigned long long)counts.attempts,
         (unsigned long long)failures(&counts), (long long)world->cluster.peak,
         (unsigned long long)counts.checkouts, (unsigned long long)counts.empties,
-        (unsigned long long)world->table.requests, (unsigned long long)world->record.peak_requests);
+        (unsigned long long)counts.late_empties, (unsigned long long)world->table.requests,
+        (unsigned long long)world->record.peak_requests);
     for (size_t i = 0; i < scenario->services.count; i++) {
         struct dsql_sim_service_sum sum;
         dsql_sim_service_add_up(world, i, &sum);
@@ -187,10 +197,11 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
         dsql_strbuf_add_json(&sb, dsql_span_of(services[i].name));
         dsql_strbuf_addf(&sb,
                          ",\"processes\":%lld,\"target\":%lld,\"open\":%lld,\"opens\":%llu,"
-                         "\"checkouts\":%llu,\"empties\":%llu,\"full_in_seconds\":",
+                         "\"checkouts\":%llu,\"empties\":%llu,\"late_empties\":%llu,"
+                         "\"full_in_seconds\":",
                          (long long)sum.processes, (long long)sum.target, (long long)sum.open,
                          (unsigned long long)sum.opens, (unsigned long long)sum.checkouts,
-                         (unsigned long long)sum.empties);
+                         (unsigned long long)sum.empties, (unsigned long long)sum.late_empties);
         if (sum.slowest_ns < 0)
             dsql_strbuf_add_str(&sb, "null}");
         else {

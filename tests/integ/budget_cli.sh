@@ -47,10 +47,15 @@ member=$!
 trap 'kill -9 $member 2>/dev/null || true' EXIT
 for _ in $(seq 300); do ! grep -q budget.problem "$1/member.err" || break; sleep 0.1; done
 grep -q 'event=budget.problem kind=NO_TABLE .*dsql budget setup' "$1/member.err"
+doctor_says() { "$dsql" doctor >"$1/doctor" 2>&1 || true; grep -qE "$2" "$1/doctor" || { cat "$1/doctor"; exit 1; } >&2; }
+doctor_says "$1" '^FAIL  budget .*there is no such table'
 "$dsql" budget setup >/dev/null
 for _ in $(seq 300); do ! grep -q ready=3 "$1/member" || break; sleep 0.1; done
 grep -q ready=3 "$1/member"
 grep -q event=budget.back "$1/member.err"
+doctor_says "$1" '^ok    budget .*table fleet: 1 processes hold 3 of 10000 connections, 100.0 connects/s'
+DSQL_BUDGET=leases doctor_says "$1" '^ok    budget .*the counter says 0, there are 0 leases; TTL is on'
+AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:9 doctor_says "$1" '^FAIL  budget .*DynamoDB cannot be reached'
 kill $member
 wait $member
 SH

@@ -23,6 +23,11 @@ expect 2 local_exec --endpoint 'a b' -- true
 expect 0 env PGPORT=1 PGHOST=x DSQL_REGION=eu-west-1 AWS_SESSION_TOKEN=t "$dsql" local exec -- \
     bash -c 'PGPASSWORD=$("$0" token) psql -Atc "select 6"' "$dsql"
 [ "$out" = 6 ] || fail "$out"
+# A pool of one process has nobody to be staggered against; who sets it means it.
+expect 0 env -u DSQL_STAGGERED_STARTUP "$dsql" local exec -- "$dsql" config --changed
+contains "$out" 'DSQL_STAGGERED_STARTUP                      false            environment'
+expect 0 env DSQL_STAGGERED_STARTUP=true "$dsql" local exec -- "$dsql" config --changed
+contains "$out" 'DSQL_STAGGERED_STARTUP                      true             environment'
 expect 2 local_exec --port=x -- true
 contains "$err" '--port=x is no number'
 # The dashes before the command may be left out: what stands behind it is its own.

@@ -21,11 +21,29 @@ if [ "$(id -u)" = 0 ]; then
     mkdir -m 700 "$scratch/closed"
     expect 2 "$dsql" local --port 0 --data "$scratch/closed/data"
     contains "$err" "who can't enter $scratch/closed"
-    [ ! -e "$scratch/closed/data/pg" ] || fail "it was started nevertheless"
+    [ ! -e "$scratch/closed/data" ] || fail "it was started nevertheless"
 fi
 expect 1 "$dsql" local --port 0 --data "$scratch/new" --ready-file "$scratch/no/ready"
 contains "$err" "can't write $scratch/no/ready"
 [ ! -e "$scratch/new" ] || fail "it was started nevertheless"
+expect 2 "$dsql" local --port 0 --data "$scratch/new" --ready-file "$scratch"
+contains "$err" "--ready-file=$scratch is no file"
+expect 2 "$dsql" local --port 0 --data "$scratch/new" --data "$scratch/newer"
+contains "$err" '--data is given twice'
+# A start that fails takes away what it made, and nothing else.
+python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(600)' \
+    >"$scratch/taken" &
+squatter=$!
+for _ in $(seq 600); do [ -s "$scratch/taken" ] && break; sleep 0.1; done
+mkdir "$scratch/empty"
+taken=$(cat "$scratch/taken")
+for folder in "$scratch/new" "$scratch/empty"; do
+    expect 1 "$dsql" local --port "$taken" --data "$folder"
+    contains "$err" "can't listen on 127.0.0.1:$taken"
+done
+[ ! -e "$scratch/new" ] || fail "left behind: $(ls -A "$scratch/new")"
+[ -d "$scratch/empty" ] || fail "a folder that was there is gone"
+[ -z "$(ls -A "$scratch/empty")" ] || fail "left behind: $(ls -A "$scratch/empty")"
 expect 2 env -u AWS_ACCESS_KEY_ID "$dsql" local --port 0 --aws-keys
 contains "$err" '--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set'
 
@@ -82,6 +100,9 @@ eval "$("$dsql" local env --data "$data")" # a fresh token
 [ "$(psql -Atc 'select id + 1 from kept')" = 6 ] || fail "dsql local env"
 stop_local
 ! postgres_runs || fail "PostgreSQL was left behind"
+expect 1 "$dsql" local --port "$taken" --data "$data" # which was there before
+[ -e "$data/pg/PG_VERSION" ] || fail "the data went with a start that failed"
+kill $squatter
 if [ -e "$data/env" ] || [ -e "$data/control" ]; then fail "what names an endpoint that is gone was left behind"; fi
 contains "$(cat "$scratch/local.err")" 'accepted=2 admitted=2'
 
@@ -90,7 +111,7 @@ start_local --port 0 --time-scale 600
 ! grep -q event=local.seen "$scratch/local.err" || fail "a line about nothing: $(cat "$scratch/local.err")"
 expect 0 bash -c '. "$0"; psql -Atc "select 8"' "$scratch/ready"
 for _ in $(seq 600); do grep -q 'event=local.seen .*admitted=1 closed=1 .*statements=1 ' "$scratch/local.err" && break; sleep 0.1; done
-kill -0 $pid || fail "it ended"
+kill -0 "$local_pid" || fail "it ended"
 contains "$(grep event=local.seen "$scratch/local.err")" 'admitted=1 closed=1 expired=0 statements=1 '
 stop_local
 

@@ -16,7 +16,7 @@ set -eu
 # wait_for FILE PATTERN PID: until the process has said it
 wait_for() {
     for _ in $(seq 1200); do
-        grep -q "$2" "$1" && return 0
+        grep -qs "$2" "$1" && return 0
         kill -0 "$3" || break
         sleep 0.1
     done

@@ -6,24 +6,38 @@
  * What is left out: numbers that only tune (back-off, shares), and the wall clock, which the protocol
  * does not use. Owners may take, give back, draw and return as they please: any policy is covered.
  *
- * The letters are those of the plan:
+ * The letters are those of docs/budget.md:
  *   (a) ROWS      the table never gives away more than CAP
  *       HELD      connections of all owners that are not silent never exceed CAP
  *   (b) REUSED    a dead owner's block is gone within TTL + 4 beats (less than 2 TTL) once faults stopped
  *   (c) KEPT      an outage closes no connection: only closing, crashing and a lost block do, in the text
  *   (d) ALIVE     nobody takes the block of an owner that is neither dead nor silent
  *   (e) RATE      a bucket that counts real connects is never overdrawn
+ *       FLOWS     the table never gives away more flow than RATE, nor more permits than BURST
  *   (f)           nothing in here deletes items because they are old
  *
- * BREAK=1..5 removes one rule each; check.sh expects the checker to notice.
+ * PART=1 looks at slots alone (connects need no permit), PART=2 at permits alone (connections need no slot):
+ * the two meet only in the conditions of a request, so each is small enough to be looked through whole.
+ * BREAK=1..6 removes one rule each; check.sh expects the checker to notice.
  */
 #ifndef N
 #define N 2
 #endif
-#define CAP   2
+#ifndef PART
+#define PART 0 /* both */
+#endif
+#define SLOTS   (PART != 2)
+#define PERMITS (PART != 1)
+#ifndef CAP
+#define CAP 2
+#endif
+#ifndef BURST
 #define BURST 2
-#define RATE  1
-#define TTL   2
+#endif
+#define RATE 1
+#ifndef TTL
+#define TTL 2
+#endif
 #define UP_ENOUGH (2 * TTL) /* between two outages */
 #ifndef BREAK
 #define BREAK 0
@@ -36,23 +50,25 @@
 #define STILL_FOR (TTL + 2)
 #endif
 
-mtype = { none, grow, shrink, draw };
+/* grow, shrink: slots; more, less: a flow of RATE and a purse of 1; draw, give: a permit from and to the pot */
+mtype = { none, grow, shrink, more, less, draw, give };
 
-/* The item. version and claim epoch are kept as "has changed since j looked". */
+/* The item. The version is kept as "has changed since j looked". */
 bool in[N];
-byte slots[N], permits[N];
-byte level = BURST, spent;
-bool version_new[N], claim_new[N], beat_new[N * N];
+byte slots[N], flow[N], purse[N];
+byte pot = BURST;
+bool version_new[N], beat_new[N * N];
 
 /* The owners. */
 bool alive[N] = true, silent[N];
 bool unheard[N];        /* was silent, and has not exchanged since */
-byte conns[N], held[N]; /* connections; permits it may use */
+byte conns[N], held[N]; /* connections; permits in hand */
 byte may[N];            /* slots it may use */
+byte flows[N], most[N]; /* the flow it counts, the permits it may have in hand */
 byte age[N];            /* since the last beat it knows of was sent */
 byte quiet[N];          /* the same, without outages */
-byte room[N];           /* slots that were free when it last looked */
-byte since_claim[N];    /* since it first saw the claim epoch */
+byte room[N];           /* slots that were free when it last looked, */
+byte rest[N], space[N]; /* flow; and burst that was neither in the pot nor in a purse */
 byte still[N * N];      /* how long it saw an entry stand still, answers coming in */
 bool answered[N];
 mtype net[N];           /* its request under way */
@@ -71,11 +87,16 @@ inline sum_slots(total)
     for (k : 0 .. N - 1) { total = total + (in[k] -> slots[k] : 0) }
 }
 
-/* level + permits handed out + spent since the last claim: only a claim changes it. */
-inline sum_bucket(total)
+inline sum_flow(total)
 {
-    total = level + spent;
-    for (k : 0 .. N - 1) { total = total + (in[k] -> permits[k] : 0) }
+    total = 0;
+    for (k : 0 .. N - 1) { total = total + (in[k] -> flow[k] : 0) }
+}
+
+inline sum_permits(total)
+{
+    total = pot;
+    for (k : 0 .. N - 1) { total = total + (in[k] -> purse[k] : 0) }
 }
 
 inline check()
@@ -84,7 +105,11 @@ inline check()
     assert(t <= CAP);                                                        /* (a) ROWS */
     t = 0;
     for (k : 0 .. N - 1) { t = t + ((alive[k] && !unheard[k]) -> conns[k] : 0) }
-    assert(t <= CAP);                                                        /* (a) HELD */
+    assert(t <= CAP || !SLOTS);                                              /* (a) HELD */
+    sum_flow(t);
+    assert(t <= RATE);                                                       /* (e) FLOWS */
+    sum_permits(t);
+    assert(t <= BURST);
 }
 
 /* j's entry has changed. */
@@ -104,34 +129,20 @@ inline look(j)
         :: else
         fi
     }
-    if
-    :: claim_new[j] -> claim_new[j] = false; since_claim[j] = 0
-    :: else
-    fi;
     version_new[j] = false;
     sum_slots(t);
     room[j] = CAP - t;
+    sum_flow(t);
+    rest[j] = RATE - t;
+    sum_permits(t);
+    space[j] = BURST - t;
     answered[j] = true;
 }
 
-/* What it spent is reported with whatever it writes. */
-inline report(j)
+/* A sum grows: whoever else looked before has to look again. */
+inline grown(j)
 {
-    spent = spent + permits[j] - held[j];
-    permits[j] = held[j];
-}
-
-/* What every claim does: what was spent still counts against the capacity, then is forgotten. */
-inline claim(j)
-{
-    sum_bucket(t);
-#if BREAK == 2
-    t = t - spent;
-#endif
-    t = (since_claim[j] * RATE < BURST - t -> since_claim[j] * RATE : BURST - t);
-    level = level + t;
-    spent = 0;
-    for (k : 0 .. N - 1) { claim_new[k] = true }
+    for (k : 0 .. N - 1) { version_new[k] = (k != j || version_new[k]) }
 }
 
 inline apply(j)
@@ -140,15 +151,21 @@ inline apply(j)
     :: net[j] == grow && !version_new[j] ->
         slots[j] = slots[j] + net_n[j];
 #if BREAK != 3
-        for (k : 0 .. N - 1) { version_new[k] = (k != j || version_new[k]) }
+        grown(j);
 #endif
-        report(j); beat(j); net_done[j] = true
-    :: net[j] == shrink -> slots[j] = slots[j] - net_n[j]; report(j); beat(j); net_done[j] = true
-    :: net[j] == draw && level >= net_n[j] ->
-        report(j);
-        level = level - net_n[j];
-        permits[j] = permits[j] + net_n[j];
         beat(j); net_done[j] = true
+    :: net[j] == shrink -> slots[j] = slots[j] - net_n[j]; beat(j); net_done[j] = true
+#if BREAK == 6
+    :: net[j] == more ->
+#else
+    :: net[j] == more && !version_new[j] ->
+#endif
+        flow[j] = flow[j] + net_n[j];
+        purse[j] = purse[j] + (space[j] > 0);
+        grown(j); beat(j); net_done[j] = true
+    :: net[j] == less -> flow[j] = 0; purse[j] = most[j]; beat(j); net_done[j] = true
+    :: net[j] == draw && pot > 0 -> pot--; purse[j]++; beat(j); net_done[j] = true
+    :: net[j] == give -> pot++; purse[j]--; beat(j); net_done[j] = true
     :: else -> net[j] = none /* refused: the answer says so */
     fi
 }
@@ -159,19 +176,26 @@ inline settle(j)
 {
     if
     :: !in[j] -> /* gone: everything closes, and it begins anew */
-        conns[j] = 0; held[j] = 0; may[j] = 0;
-        in[j] = true; slots[j] = 0; permits[j] = 0
+        conns[j] = 0; held[j] = 0; may[j] = 0; flows[j] = 0; most[j] = 0;
+        in[j] = true; slots[j] = 0; flow[j] = 0; purse[j] = 0
     :: else ->
         if
-        :: net[j] == draw && net_done[j] -> held[j] = held[j] + net_n[j]
+        :: net[j] == draw && net_done[j] -> held[j]++
+        :: net[j] == give && !net_done[j] -> held[j]++ /* it was not taken: still ours */
+#if BREAK == 2
+        :: net[j] == more && net_done[j] -> held[j] = purse[j] /* room is not permits */
+#endif
         :: else
         fi;
-        may[j] = slots[j]
+        may[j] = slots[j]; flows[j] = flow[j]; most[j] = purse[j];
+        held[j] = (held[j] < most[j] -> held[j] : most[j])
     fi;
     net[j] = none; net_done[j] = false; net_n[j] = 0; unheard[j] = false;
     beat(j);
     look(j)
 }
+
+#define ready(j) (alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && age[j] <= TTL)
 
 proctype owner(byte j)
 {
@@ -181,31 +205,26 @@ end:
     :: atomic { alive[j] && !silent[j] && up && (!in[j] || !answered[j] || unheard[j] || net[j] != none) -> settle(j); check(); t = 0 }
 
     /* Requests. The sender is pessimistic: what it gives back is gone at once, what it takes is not there. */
-    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && room[j] > 0 && !calm && age[j] <= TTL ->
+    :: atomic { SLOTS && ready(j) && room[j] > 0 && !calm ->
         net[j] = grow; net_n[j] = room[j]; t = 0 }
-    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && may[j] > conns[j] && age[j] <= TTL ->
+    :: atomic { SLOTS && ready(j) && may[j] > conns[j] ->
         net[j] = shrink; net_n[j] = may[j] - conns[j];
 #if BREAK != 4
         may[j] = conns[j];
 #endif
         t = 0 }
-    :: atomic { alive[j] && !silent[j] && in[j] && !unheard[j] && net[j] == none && level > 0 && held[j] < BURST && age[j] <= TTL ->
-        net[j] = draw; net_n[j] = 1; t = 0 }
+    :: atomic { PERMITS && ready(j) && (rest[j] > 0 || space[j] > 0) && !calm -> net[j] = more; net_n[j] = rest[j]; t = 0 }
+    :: atomic { PERMITS && ready(j) && (flow[j] > 0 || most[j] > held[j]) ->
+        net[j] = less; flows[j] = 0; most[j] = held[j]; t = 0 }
+    :: atomic { PERMITS && ready(j) && pot > 0 -> net[j] = draw; t = 0 }
+    :: atomic { PERMITS && ready(j) && held[j] > 0 -> net[j] = give; held[j]--; most[j]--; t = 0 }
     :: atomic { up && alive[j] && net[j] != none && !net_done[j] && in[j] -> apply(j); check(); t = 0 } /* also of a silent one: it was sent before */
     :: atomic { up && alive[j] && !silent[j] && net_done[j] && in[j] -> settle(j); check(); t = 0 }
 
-    /* What flows in is claimed by whoever saw the epoch long enough. */
-    :: atomic { alive[j] && !silent[j] && up && in[j] && !unheard[j] && net[j] == none && !claim_new[j] && since_claim[j] > 0 ->
-        claim(j); report(j); beat(j); look(j); t = 0 }
-
-    /* Permits go back to where they came from. */
-    :: atomic { alive[j] && !silent[j] && up && in[j] && !unheard[j] && net[j] == none && held[j] > 0 ->
-        report(j); held[j]--; permits[j]--; level++; beat(j); look(j); t = 0 }
-
     /* Connects: within the slots, with a permit, only while its last beat is fresh. */
-    :: atomic { alive[j] && (age[j] < TTL || BREAK == 5) && conns[j] < may[j] && held[j] > 0 ->
-        assert(real > 0);                                                    /* (e) RATE */
-        conns[j]++; held[j]--; real--; check(); t = 0 }
+    :: atomic { alive[j] && (age[j] < TTL || BREAK == 5) && (!SLOTS || conns[j] < may[j]) && (!PERMITS || held[j] > 0) ->
+        assert(!PERMITS || real > 0);                                        /* (e) RATE */
+        conns[j] = conns[j] + SLOTS; held[j] = held[j] - PERMITS; real = real - PERMITS; check(); t = 0 }
     :: atomic { alive[j] && conns[j] > 0 -> conns[j]-- }
 
     /* Taking the block of somebody who stands still. */
@@ -218,8 +237,7 @@ end:
         if
         :: k < N ->
             assert(!alive[k] || unheard[k]);                                 /* (d) ALIVE */
-            spent = spent + permits[k];
-            in[k] = false; slots[k] = 0; permits[k] = 0; j0 = k;
+            in[k] = false; slots[k] = 0; flow[k] = 0; purse[k] = 0; j0 = k;
             if :: net[j0] != none && !net_done[j0] -> net[j0] = none :: else fi;
             beat(j); look(j); check()
         :: else
@@ -228,10 +246,10 @@ end:
 
     /* Faults. */
     :: atomic { alive[j] && !calm -> alive[j] = false; silent[j] = false; unheard[j] = false; conns[j] = 0; held[j] = 0; may[j] = 0;
-        net[j] = none; net_done[j] = false; net_n[j] = 0; age[j] = 0; quiet[j] = 0; room[j] = 0; since_claim[j] = 0;
-        answered[j] = false;
+        flows[j] = 0; most[j] = 0; net[j] = none; net_done[j] = false; net_n[j] = 0; age[j] = 0; quiet[j] = 0; room[j] = 0;
+        rest[j] = 0; space[j] = 0; answered[j] = false;
         for (k : 0 .. N - 1) { still[j * N + k] = 0; beat_new[j * N + k] = false }
-        claim_new[j] = false; version_new[j] = false; k = 0 }
+        version_new[j] = false; k = 0 }
     :: atomic { alive[j] && !silent[j] && !calm -> silent[j] = true; unheard[j] = true }
     :: atomic { silent[j] -> silent[j] = false; answered[j] = false }
     od
@@ -273,7 +291,7 @@ end:
         may_tick();
         if
         :: ok ->
-            real = (real + RATE < BURST -> real + RATE : BURST);
+            real = (real + RATE < BURST || !PERMITS -> real + RATE * PERMITS : BURST);
             up_for = (up -> (up_for < UP_ENOUGH -> up_for + 1 : UP_ENOUGH) : 0);
             somebody(one);
             for (k : 0 .. N - 1) {
@@ -283,10 +301,7 @@ end:
                     quiet[k] = (up && quiet[k] <= TTL -> quiet[k] + 1 : quiet[k])
                 :: else
                 fi;
-                if
-                :: alive[k] && in[k] -> since_claim[k] = (since_claim[k] < BURST -> since_claim[k] + 1 : BURST)
-                :: else
-                fi;
+                held[k] = (alive[k] && held[k] + flows[k] <= most[k] -> held[k] + flows[k] : held[k]);
                 for (m : 0 .. N - 1) {
                     if
                     :: alive[k] && answered[k] -> still[k * N + m] = (still[k * N + m] < STILL_FOR -> still[k * N + m] + 1 : STILL_FOR)
@@ -305,7 +320,7 @@ end:
     /* A registry that comes and goes quicker than that is a partition of whomever it did not serve. */
     :: atomic { up && !calm && up_for == UP_ENOUGH -> up = false }
     :: atomic { !up -> up = true }
-    :: atomic { up && !calm && up_for == UP_ENOUGH ->
+    :: atomic { SLOTS && up && !calm && up_for == UP_ENOUGH -> /* (b) is for PART=1 */
         one = true;
         for (k : 0 .. N - 1) { one = (one && (alive[k] -> !silent[k] : true)) }
         if :: one -> calm = true :: else fi;

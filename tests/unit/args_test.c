@@ -75,6 +75,12 @@ TEST(mistakes_are_one_clear_line)
     assert_int_equal(PARSE("--"), DSQL_INVALID);
 }
 
+TEST(a_value_is_given_once)
+{
+    assert_int_equal(PARSE("--port=1", "--port", "2", "a"), DSQL_INVALID);
+    assert_string_equal(err.message, "--port is given twice");
+}
+
 TEST(mistakes_leave_the_result_alone)
 {
     assert_int_equal(PARSE("--port=7", "a"), DSQL_OK);
@@ -238,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_mix),
         cmocka_unit_test(mistakes_are_one_clear_line),
+        cmocka_unit_test(a_value_is_given_once),
         cmocka_unit_test(mistakes_leave_the_result_alone),
         cmocka_unit_test(mistakes_are_shown_printable_and_cut),
         cmocka_unit_test(commands_are_found),

@@ -54,7 +54,10 @@ func (e *Error) Error() string {
 
 func (e *Error) is(rc C.int) bool { return e.rc == rc }
 
-const rcCommitUnknown = C.DSQL_COMMIT_UNKNOWN
+const (
+	rcCommitUnknown   = C.DSQL_COMMIT_UNKNOWN
+	rcConditionFailed = C.DSQL_CONDITION_FAILED
+)
 
 // outward is an error as Temporal's stores compare it: the bare sentinels where there is one.
 func outward(ctx context.Context, err *Error) error {
@@ -78,7 +81,7 @@ func is(err error, rc C.int) bool {
 }
 
 func isDuplicate(err error) bool       { return is(err, C.DSQL_DUPLICATE) }
-func isConditionFailed(err error) bool { return is(err, C.DSQL_CONDITION_FAILED) }
+func isConditionFailed(err error) bool { return is(err, rcConditionFailed) }
 
 // Temporal's stores turn most errors into text. An outcome, which travels in the context, keeps what
 // the one who re-runs operations has to know: whether a transaction met a conflict, and whether
@@ -109,7 +112,7 @@ func note(ctx context.Context, inTx bool, err *Error) {
 		if inTx {
 			o.conflict = err
 		}
-	case C.DSQL_CONDITION_FAILED:
+	case rcConditionFailed:
 		o.condition = err
 	case rcCommitUnknown:
 		o.unknown = err
@@ -130,7 +133,7 @@ func inner(err error) error {
 
 // conditionError is nil for what is no failed fence, and for rows that Temporal has no error for.
 func conditionError(e *Error) error {
-	if !e.is(C.DSQL_CONDITION_FAILED) {
+	if !e.is(rcConditionFailed) {
 		return nil
 	}
 	switch e.Entity {

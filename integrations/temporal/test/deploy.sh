@@ -3,8 +3,7 @@
 # the database role of deploy/temporal/role.sql, which may not touch tables. One workflow goes through.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
-start_local --port 0
-"$dsql" schema apply >/dev/null
+start_cluster --port 0
 sed "s|ROLE_ARN|$DSQL_LOCAL_ARN|" "$root/deploy/temporal/role.sql" |
     PGPASSWORD=$("$dsql" token --admin) psql -qX -v ON_ERROR_STOP=1
 # A loopback address of its own, so that the ports of the configuration are free.
@@ -15,7 +14,6 @@ launch() { # launch SERVICE PORT: waits until it listens
     TEMPORAL_VISIBILITY_FILE=$scratch/$1.db DSQL_SERVICE_NAME=temporal-$1 \
         "$server" --config "$root/deploy/temporal/temporal.yaml" --services "$1" >"$scratch/$1.log" 2>&1 &
     local pid=$!
-    servers="$servers $pid"
     for _ in $(seq 1200); do
         # shellcheck disable=SC2188 # opening it is the point
         if (: >"/dev/tcp/$address/$2") 2>/dev/null; then return; fi
