@@ -3,7 +3,7 @@
 # checker to find out: a model in which nothing can go wrong proves nothing.
 #
 # First each half of the protocol with the smallest numbers that mean anything (two owners, one slot or one
-# permit, a TTL of one beat), looked through whole if SPIN_SECONDS (20) are enough: that takes some minutes and 3 GB.
+# permit, a TTL of one beat), looked through whole if SPIN_SECONDS (20) are enough: that takes ten minutes and 3 GB.
 # Then both together with larger numbers, as far as one gets in that time; a state costs bits there, so that some are
 # missed, but a violation that is reported is a real one.
 set -euo pipefail
