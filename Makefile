@@ -27,7 +27,7 @@ test: bootstrap-test all ## build and run all tests
 soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
-	@SPIN_SECONDS=300 tests/spin/check.sh
+	@SPIN_SECONDS=900 tests/spin/check.sh
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget.sh
 	@bash tests/sim_mutants.sh
 	@$(BUILD)/dsql sim fuzz --seconds 60

@@ -125,7 +125,8 @@ const struct dsql_command dsql_cmd_doctor = {
     .text =
         "Checks settings and limits, the endpoint's name, DNS, TLS and its certificate, the AWS "
         "credentials and where they come from, the token, a real connection, this machine's "
-        "clock, and the fleet's budget if there is one. One line each, ok, warn, FAIL or skip, with what to do about it.\n"
+        "clock, and the fleet's budget if there is one. One line each, ok, warn, FAIL or skip, "
+        "with what to do about it.\n"
         "\n"
         "It opens two connections and changes nothing. Ends with 1 if a check failed. To see it at "
         "work without a cluster:\n"

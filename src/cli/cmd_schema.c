@@ -187,8 +187,9 @@ const struct dsql_command dsql_cmd_schema_apply = {
     .summary = "create the tables of Temporal's store",
     .text =
         "Creates what is missing of the 37 tables, their indexes and the version tables, one "
-        "statement per transaction, waits for each index to be built and rebuilds one that is not "
-        "valid. May be run again at any time, also after it was killed half-way: the version is "
+        "statement per transaction, waits for each index to be built, says so meanwhile, and "
+        "rebuilds one that is not valid. When a build fails it says why and ends with status 1. "
+        "May be run again at any time, also after it was killed half-way: the version is "
         "written last. Refuses a cluster whose schema is newer than this program's.\n"
         "\n"
         "    dsql local exec -- sh -c 'dsql schema apply && psql -c \\\\dt'",

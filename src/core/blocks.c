@@ -274,7 +274,7 @@ static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
 static int64_t upkeep_flow(const struct dsql_blocks *b)
 {
     int64_t part = part_of(b, full_rate(b) / UPKEEP_PART);
-    int64_t seen = 4 * b->opens_per_beat * 1000 / (b->beat_ns / DSQL_MS);
+    int64_t seen = 4 * b->opens_per_beat * 1000 / most(1, b->beat_ns / DSQL_MS);
     return b->draining ? 0 : most(part, least(seen, 4 * part));
 }
 
@@ -483,8 +483,9 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
                         bool beat_due)
 {
     struct permit_plan plan = plan_permits(b, now);
-    if (!plan.hurried && (plan.surplus || b->refusals > 0)) {
-        /* Giving back never conflicts with anybody; taking can wait. */
+    if (!plan.hurried && (plan.surplus || b->refusals > 1)) {
+        /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
+         * the view was old, and brought a new one. */
         plan.flow = least(plan.flow, b->flow);
         plan.purse = least(plan.purse, b->purse_most - plan.give + plan.draw);
     }

@@ -109,7 +109,7 @@ result() { # result NAME STATUS
 }
 
 result fine 0
-for check in settings limits endpoint dns tls credentials token connect clock; do says $check ok ''; done
+for check in settings limits endpoint dns tls credentials token connect clock budget; do says $check ok ''; done
 says endpoint ok 'region us-east-1'
 says dns ok 'localhost is 127.0.0.1'
 says tls ok 'TLSv1.3'
@@ -126,7 +126,7 @@ import json, sys
 answer = json.load(open(sys.argv[1]))
 assert answer["failed"] == 0, answer
 names = [check["check"] for check in answer["checks"]]
-assert names == ["settings", "limits", "endpoint", "dns", "tls", "credentials", "token", "connect", "clock"], names
+assert names == ["settings", "limits", "endpoint", "dns", "tls", "credentials", "token", "connect", "clock", "budget"], names
 assert all(check["state"] == "ok" and check["found"] for check in answer["checks"]), answer
 PY
 

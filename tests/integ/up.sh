@@ -31,6 +31,7 @@ end_up() { # end_up STATUS
     err=$(cat "$scratch/up.err")
 }
 nothing_left() {
+    for _ in $(seq 300); do [ -z "$(ls -A "$TMPDIR")" ] && break; sleep 0.1; done
     [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
     ! pgrep -f "$TMPDIR" >/dev/null || fail "still running: $(pgrep -af "$TMPDIR")"
 }

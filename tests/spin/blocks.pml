@@ -18,6 +18,7 @@
  *
  * PART=1 looks at slots alone (connects need no permit), PART=2 at permits alone (connections need no slot):
  * the two meet only in the conditions of a request, so each is small enough to be looked through whole.
+ * Outages, and what must happen once faults stop, are in PART=1: to permits an outage is a silence of all.
  * BREAK=1..6 removes one rule each; check.sh expects the checker to notice.
  */
 #ifndef N
@@ -318,9 +319,9 @@ end:
         fi;
         ok = false; one = false; k = 0; m = 0 }
     /* A registry that comes and goes quicker than that is a partition of whomever it did not serve. */
-    :: atomic { up && !calm && up_for == UP_ENOUGH -> up = false }
+    :: atomic { SLOTS && up && !calm && up_for == UP_ENOUGH -> up = false }
     :: atomic { !up -> up = true }
-    :: atomic { SLOTS && up && !calm && up_for == UP_ENOUGH -> /* (b) is for PART=1 */
+    :: atomic { SLOTS && up && !calm && up_for == UP_ENOUGH ->
         one = true;
         for (k : 0 .. N - 1) { one = (one && (alive[k] -> !silent[k] : true)) }
         if :: one -> calm = true :: else fi;

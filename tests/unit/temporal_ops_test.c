@@ -166,6 +166,66 @@ TEST(locks_name_one_table)
     }
 }
 
+static struct dsql_span key_of(struct dsql_span table)
+{
+    struct dsql_span rest = dsql_schema_text(), key = {"", 0};
+    struct dsql_schema_step step;
+    struct dsql_schema_column column;
+    while (dsql_schema_next(&rest, &step))
+        if (step.kind == DSQL_SCHEMA_TABLE && dsql_span_eq(step.name, table))
+            while (dsql_schema_next_column(&step.body, &column, &key))
+                continue;
+    return key;
+}
+
+/* How many of its conditions are `column = $n` with a column of the key; the rest is to be none. */
+static size_t key_conditions(struct dsql_span predicate, struct dsql_span key)
+{
+    size_t found = 0;
+    while (predicate.len > 0) {
+        struct dsql_span column, other, rest;
+        const char *and = memmem(predicate.ptr, predicate.len, " AND ", 5);
+        size_t len = and? (size_t)(and-predicate.ptr) : predicate.len;
+        (void)dsql_span_cut(dsql_span_first(predicate, len), ' ', &column, &other);
+        bool in_key = false;
+        for (struct dsql_span keys = key, one; keys.len > 0; keys = rest) {
+            dsql_span_cut(keys, ',', &one, &rest);
+            in_key |= dsql_span_eq(dsql_span_trim(one), column);
+        }
+        if (!in_key || !dsql_span_starts(other, DSQL_SPAN("= $")))
+            return SIZE_MAX;
+        found++;
+        predicate = dsql_span_from(predicate, and? len + 5 : len);
+    }
+    return found;
+}
+
+/* Up to 2026 the service took a lock only by equality on all columns of the key. */
+TEST(locks_are_by_the_whole_key)
+{
+    size_t seen = 0;
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        for (size_t i = 0; i < statement_count(info); i++) {
+            const char *sql = info->statements[i], *from = strstr(sql, " FROM ");
+            const char *where = strstr(sql, " WHERE "), *lock = strstr(sql, " FOR ");
+            if (!from || !where || !lock)
+                continue;
+            struct dsql_span table = {from + 6, (size_t)(where - from) - 6};
+            struct dsql_span predicate = {where + 7, (size_t)(lock - where) - 7};
+            struct dsql_span key = key_of(table);
+            size_t columns = key.len > 0;
+            for (size_t k = 0; k < key.len; k++)
+                columns += key.ptr[k] == ',';
+            if (columns == 0 || key_conditions(predicate, key) != columns)
+                fail_msg("%s: not by (%.*s): %s", info->name, DSQL_SPAN_ARG(key), sql);
+            seen++;
+        }
+    }
+    assert_in_range(seen, 15, 40);
+}
+
 /* Every write that follows a lock of the same row takes what the lock has read. */
 TEST(fences_come_in_pairs)
 {
@@ -181,6 +241,11 @@ TEST(fences_come_in_pairs)
             checked[info->fence.what] = true;
             assert_true(info->flags & DSQL_OP_GUARDED);
             assert_non_null(strstr(info->statements[0], "COALESCE"));
+        } else if (info->fence.mode == DSQL_FENCE_OWN) {
+            char token[16]; /* it is in the statement's own predicate */
+            (void)snprintf(token, sizeof(token), " = $%zu", info->fence.keys + 1);
+            assert_non_null(strstr(strstr(info->statements[0], "WHERE"), token));
+            assert_int_equal(info->fence.tokens, 1);
         }
     }
     for (int what = DSQL_FENCED_SHARD; what <= DSQL_FENCED_TASK_QUEUE; what++)
@@ -213,6 +278,38 @@ TEST(the_schema_reads)
     assert_true(columns > 200);
 }
 
+/* What the service learnt only in 2026 is not in it. */
+TEST(the_schema_is_one_that_a_cluster_of_2025_takes)
+{
+    static const char *const later[] = {"CHECK",     "DEFAULT",  "REFERENCES", "SERIAL",
+                                        "GENERATED", "IDENTITY", "SEQUENCE",   "JSON",
+                                        "ALTER",     "DROP",     "INCLUDE",    "lower("};
+    static const char *const types[] = {"INTEGER", "BIGINT",    "VARCHAR(", "TEXT",
+                                        "BYTEA",   "TIMESTAMP", "BOOLEAN",  "UUID"};
+    struct dsql_span rest = dsql_schema_text();
+    struct dsql_schema_step step;
+    while (dsql_schema_next(&rest, &step)) {
+        for (size_t i = 0; i < DSQL_COUNT_OF(later); i++)
+            if (memmem(step.text.ptr, step.text.len, later[i], strlen(later[i])))
+                fail_msg("%.*s: %s", DSQL_SPAN_ARG(step.name), later[i]);
+        if (step.kind == DSQL_SCHEMA_INDEX)
+            assert_non_null(memmem(step.text.ptr, step.text.len, " INDEX ASYNC ", 13));
+        struct dsql_span line, name, type, body = step.body;
+        while (step.kind == DSQL_SCHEMA_TABLE && body.len > 0) {
+            dsql_span_cut(body, '\n', &line, &body);
+            line = dsql_span_trim(line);
+            if (line.len == 0 || dsql_span_starts(line, DSQL_SPAN("PRIMARY KEY (")))
+                continue;
+            bool known = false;
+            dsql_span_cut(line, ' ', &name, &type);
+            for (size_t i = 0; i < DSQL_COUNT_OF(types); i++)
+                known |= dsql_span_starts(type, dsql_span_of(types[i]));
+            if (!known)
+                fail_msg("%.*s: %.*s", DSQL_SPAN_ARG(step.name), DSQL_SPAN_ARG(line));
+        }
+    }
+}
+
 TEST(versions_compare_by_number)
 {
     static const struct {
@@ -239,8 +336,10 @@ int main(void)
         cmocka_unit_test(repeats_count_on),
         cmocka_unit_test(aurora_dsql_takes_every_statement),
         cmocka_unit_test(locks_name_one_table),
+        cmocka_unit_test(locks_are_by_the_whole_key),
         cmocka_unit_test(fences_come_in_pairs),
         cmocka_unit_test(the_schema_reads),
+        cmocka_unit_test(the_schema_is_one_that_a_cluster_of_2025_takes),
         cmocka_unit_test(versions_compare_by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
