@@ -29,7 +29,7 @@ static enum dsql_rc fenced(struct dsql_pool *pool, const struct dsql_stmt *stmt,
     char token[32];
     struct dsql_err err = {0};
     (void)snprintf(token, sizeof(token), "range id %lld", (long long)range_id);
-    const struct dsql_fence fence = {.entity = "lease 1", .token = token, .rows = 1};
+    const struct dsql_fence fence = {.entity = "lease", .key = "1", .token = token, .rows = 1};
     const struct dsql_param params[] = {dsql_i64(1), dsql_i64(range_id)};
     enum dsql_rc rc = dsql_fenced_update(pool, stmt->name, stmt, params, 2, &fence, NULL, &err);
     printf("%s with range id %lld: %s%s%s\n", stmt->name, (long long)range_id, dsql_rc_name(rc),

@@ -157,8 +157,13 @@ static char *dump(const json_t *body)
 {
     size_t len = json_dumpb(body, NULL, 0, JSON_COMPACT);
     char *text = len > 0 ? malloc(len + 1) : NULL;
-    if (text)
-        text[json_dumpb(body, text, len, JSON_COMPACT)] = '\0';
+    if (!text)
+        return NULL;
+    if (json_dumpb(body, text, len, JSON_COMPACT) != len) {
+        free(text);
+        return NULL;
+    }
+    text[len] = '\0';
     return text;
 }
 

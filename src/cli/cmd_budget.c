@@ -44,9 +44,8 @@ static enum dsql_rc find_table(const struct dsql_args *args, struct place *place
                                struct dsql_err *err)
 {
     const char *given = dsql_args_get(args, "table");
-    const char *set =
-        place->config.lease_table[0] ? place->config.lease_table : place->config.limiter_table;
-    (void)snprintf(place->name, sizeof(place->name), "%s", given ? given : set);
+    (void)snprintf(place->name, sizeof(place->name), "%s",
+                   given ? given : dsql_config_budget_table(&place->config));
     if (place->name[0] != '\0')
         return DSQL_OK;
     (void)dsql_err_set(err, DSQL_INVALID, "no table");

@@ -5,12 +5,6 @@
 #include "budget/table.h"
 #include "cli/doctor.h"
 
-static const char *table_of(const struct dsql_doctor *doctor)
-{
-    const struct dsql_config *config = &doctor->config;
-    return config->lease_table[0] ? config->lease_table : config->limiter_table;
-}
-
 static void say_failure(struct dsql_doctor *doctor, const struct dsql_err *err)
 {
     /* A process writes and never reads: it may be allowed what it needs and this not. */
@@ -25,7 +19,7 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
     if (!r->exists) {
         dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
                         "table %s is there; nobody has used it for this cluster yet",
-                        table_of(doctor));
+                        dsql_config_budget_table(&doctor->config));
         return;
     }
     int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.conn_limit;
@@ -35,8 +29,8 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
                     : slowed      ? DSQL_FOUND_BUDGET_SLOWED
                                   : DSQL_FOUND_BUDGET_OK,
                     "table %s: %zu processes hold %lld of %lld connections, %.1f connects/s",
-                    table_of(doctor), r->count, (long long)slots, (long long)limit,
-                    (double)r->rate / DSQL_PERMIT);
+                    dsql_config_budget_table(&doctor->config), r->count, (long long)slots,
+                    (long long)limit, (double)r->rate / DSQL_PERMIT);
 }
 
 static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
@@ -47,8 +41,8 @@ static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_surve
                     : wrong ? DSQL_FOUND_BUDGET_DRIFT
                             : DSQL_FOUND_BUDGET_OK,
                     "table %s: the counter says %lld, there are %lld leases; TTL is %s",
-                    table_of(doctor), (long long)leases->active, (long long)leases->leases,
-                    ttl ? "on" : "off");
+                    dsql_config_budget_table(&doctor->config), (long long)leases->active,
+                    (long long)leases->leases, ttl ? "on" : "off");
 }
 
 static void look(struct dsql_doctor *doctor, const struct dsql_budget_table *table)
@@ -87,7 +81,7 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
                         "local: this process counts for itself (DSQL_BUDGET)");
         return;
     }
-    if (!doctor->has_endpoint || table_of(doctor)[0] == '\0') {
+    if (!doctor->has_endpoint || dsql_config_budget_table(&doctor->config)[0] == '\0') {
         dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_SKIPPED, "needs %s",
                         doctor->has_endpoint ? "a table" : "an endpoint");
         return;
@@ -95,8 +89,9 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
     (void)snprintf(whole, sizeof(whole), "%s:%u", doctor->endpoint.host, doctor->port);
     dsql_fleet_endpoint(whole, endpoint, sizeof(endpoint));
     const struct dsql_credentials_options who = {.region = doctor->endpoint.region};
-    struct dsql_budget_table table = {
-        .region = doctor->endpoint.region, .table = table_of(doctor), .endpoint = endpoint};
+    struct dsql_budget_table table = {.region = doctor->endpoint.region,
+                                      .table = dsql_config_budget_table(&doctor->config),
+                                      .endpoint = endpoint};
     enum dsql_rc rc = dsql_credentials_new(&who, &credentials, &err);
     const struct dsql_ddb_options options = {
         .region = table.region,

@@ -115,6 +115,9 @@ void dsql_config_defaults(struct dsql_config *config);
 /* Whether there is an ERROR, even one that the report had no room for. */
 bool dsql_config_has_error(const struct dsql_config_report *report);
 
+/* The table of the fleet's budget, which two variables can name; may be empty. */
+const char *dsql_config_budget_table(const struct dsql_config *config);
+
 /* Writes one line for each finding; of each kind that some were dropped of, a last one with their
  * number. */
 void dsql_config_log(const struct dsql_config_report *report, struct dsql_log *log);

@@ -391,6 +391,11 @@ void dsql_config_defaults(struct dsql_config *config)
     dsql_config_load(config, &report, no_env);
 }
 
+const char *dsql_config_budget_table(const struct dsql_config *config)
+{
+    return config->lease_table[0] != '\0' ? config->lease_table : config->limiter_table;
+}
+
 bool dsql_config_has_error(const struct dsql_config_report *report)
 {
     return report->found[DSQL_FINDING_ERROR] > 0;

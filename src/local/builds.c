@@ -52,9 +52,8 @@ static void on_time(struct dsql_timer *timer)
     char sql[80];
     (void)snprintf(sql, sizeof(sql), "select * from sys.dsql_end_builds(%lld)",
                    (long long)(delay_ns(builds) / DSQL_MS));
-    if (dsql_aside_ask(&builds->aside, dsql_span_of(sql)))
-        builds->answered = false;
-    else
+    builds->answered = false; /* before it is asked: a lost connection is told at once */
+    if (!dsql_aside_ask(&builds->aside, dsql_span_of(sql)))
         start(builds, AGAIN_NS);
 }
 

@@ -139,10 +139,12 @@ static int64_t layout_of(const struct dsql_folder *folder)
     return dsql_span_to_i64(number, &layout) ? layout : 1;
 }
 
-static enum dsql_rc check_layout(const struct dsql_folder *folder, struct dsql_err *err)
+static enum dsql_rc check_layout(struct dsql_folder *folder, struct dsql_err *err)
 {
     char path[DSQL_LOCAL_PATH_MAX];
     int64_t layout = layout_of(folder);
+    if (layout != 0) /* somebody was faster: what is there is not ours to remove */
+        folder->made = folder->was_empty = false;
     if (layout == DSQL_LOCAL_LAYOUT)
         return DSQL_OK;
     if (layout != 0) {

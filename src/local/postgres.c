@@ -145,7 +145,7 @@ static enum dsql_rc failed(const struct dsql_postgres *pg, const char *what, str
     char words[200];
     last_words(pg, words, sizeof(words));
     (void)dsql_err_set(err, DSQL_IO, "%s failed: %s", what, words[0] ? words : "it said nothing");
-    dsql_err_hint(err, "with --data the log stays: %.200s", pg->log);
+    dsql_err_hint(err, "with --data that was there before, the log stays: %.200s", pg->log);
     return DSQL_IO;
 }
 

@@ -71,8 +71,7 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
     copy(o->service, sizeof(o->service), c->service_name);
     o->budget = budget_kind(c);
     if (o->budget != DSQL_BUDGET_LOCAL)
-        copy(o->budget_table, sizeof(o->budget_table),
-             c->lease_table[0] != '\0' ? c->lease_table : c->limiter_table);
+        copy(o->budget_table, sizeof(o->budget_table), dsql_config_budget_table(c));
 }
 
 void dsql_pool_options_default(struct dsql_pool_options *options)

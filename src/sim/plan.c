@@ -124,16 +124,18 @@ static void draw_conclusions(const struct dsql_sim_question *question,
                "together: DSQL_RESERVOIR_LIFETIME_JITTER=%lldm",
                (long long)(question->lifetime_ns / 5 / DSQL_M));
     if ((answer->full_ns < 0 || answer->full_ns > DSQL_M) && question->burst < 1000)
-        advise(
-            answer,
-            "the fill takes longer than a minute, or never ends: the service allows a burst of 1,000, a larger "
-            "share of it makes the start shorter");
+        advise(answer,
+               "the fill takes longer than a minute, or never ends: the service allows a burst of "
+               "1,000, a larger share of it makes the start shorter");
     if (answer->throttled > 0.01)
         advise(answer,
                "DynamoDB refuses %.0f %% of the requests: %lld processes share one item, which one "
                "partition writes; fewer and larger processes ask less often",
                answer->throttled * 100, (long long)question->processes);
-    if (question->processes * 5 > question->burst * 4)
+    if (question->processes > 800)
+        advise(answer, "each process of a fleet needs a permit in hand, and the service allows a "
+                       "burst of 1,000: let several pools share a process");
+    else if (question->processes * 5 > question->burst * 4)
         advise(answer,
                "each process of a fleet needs a permit in hand: with fewer than %lld in the burst "
                "some ask for every connection they open; DSQL_BUDGET_BURST=%lld",

@@ -73,7 +73,7 @@ static enum dsql_rc renew_lease(struct dsql_pool *pool)
 {
     static const struct dsql_stmt renew = {
         .name = "renew", .sql = "UPDATE lease SET renewed = now() WHERE id = $1 AND owner = $2"};
-    const struct dsql_fence fence = {.entity = "lease 1", .token = "owner 1"};
+    const struct dsql_fence fence = {.entity = "lease", .key = "1", .token = "owner 1"};
     const struct dsql_param params[] = {dsql_i64(1), dsql_i64(1)};
     return dsql_fenced_update(pool, "renew", &renew, params, 2, &fence, NULL, NULL);
 }

@@ -12,7 +12,7 @@ enum { POOLS = 4, LIVES = 12, TURNS = 200 };
 
 static struct fake_table table;
 static struct dsql_log quiet;
-static _Atomic unsigned woken, given;
+static _Atomic unsigned woken, given, wrong;
 
 static void ignore(void *arg, enum dsql_log_level level, const char *line, size_t len)
 {
@@ -46,7 +46,7 @@ static void use(struct dsql_budget *budget, int64_t wanted)
         if (turn % 50 == 9)
             budget->ops->refused_full(budget, now);
         budget->ops->status(budget, now, &status);
-        assert_true(status.slots <= wanted);
+        wrong += status.slots > wanted;
         (void)nanosleep(&pause, NULL);
     }
     budget->ops->drain(budget);
@@ -63,7 +63,10 @@ static void *pool(void *arg)
         fake_table_options(&options);
         options.log = &quiet;
         options.wake = wake;
-        assert_int_equal(dsql_budget_open(&options, &budget, &err), DSQL_OK);
+        if (dsql_budget_open(&options, &budget, &err)) {
+            wrong++;
+            return NULL;
+        }
         use(budget, 1 + number);
         if (number == 0)
             table.mood = life % 2 ? FAKE_TABLE_WELL : FAKE_TABLE_ILL;
@@ -85,6 +88,7 @@ TEST(pools_share_a_fleet)
     for (size_t i = 0; i < POOLS; i++)
         pthread_join(threads[i], NULL);
     print_message("%u permits, woken %u times\n", given, woken);
+    assert_int_equal(wrong, 0);
     assert_true(woken > 0);
     fake_table_stop(&table);
 }

@@ -20,7 +20,8 @@ static void hear(void *arg, enum dsql_log_level level, const char *line, size_t 
 {
     (void)arg, (void)level;
     pthread_mutex_lock(&said.lock);
-    assert_true(said.len + len < sizeof(said.text));
+    if (said.len + len >= sizeof(said.text))
+        abort(); /* an assertion would jump out of this thread */
     memcpy(said.text + said.len, line, len);
     said.len += len;
     said.text[said.len] = '\0';
