@@ -72,7 +72,7 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
 {
     struct dsql_credentials *credentials = NULL;
     struct dsql_err err = {0};
-    char whole[300], endpoint[300];
+    char whole[300], name[300];
     const struct dsql_config *config = &doctor->config;
     bool shared = config->budget[0] ? strcmp(config->budget, "local") != 0
                                     : config->lease_enabled || config->limiter_enabled;
@@ -87,11 +87,11 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
         return;
     }
     (void)snprintf(whole, sizeof(whole), "%s:%u", doctor->endpoint.host, doctor->port);
-    dsql_fleet_endpoint(whole, endpoint, sizeof(endpoint));
+    dsql_fleet_endpoint(whole, name, sizeof(name));
     const struct dsql_credentials_options who = {.region = doctor->endpoint.region};
     struct dsql_budget_table table = {.region = doctor->endpoint.region,
                                       .table = dsql_config_budget_table(&doctor->config),
-                                      .endpoint = endpoint};
+                                      .endpoint = name};
     enum dsql_rc rc = dsql_credentials_new(&who, &credentials, &err);
     const struct dsql_ddb_options options = {
         .region = table.region,
