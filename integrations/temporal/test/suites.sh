@@ -22,19 +22,23 @@ status=0
 suites "$@" || status=$?
 grep -E '^ *--- (FAIL|SKIP)' "$scratch/suites.log" | sed 's/^ *//' || true
 echo "suites: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+[ $status = 0 ] || findings
+
+# Only after 1 is every suite in the log; what panicked or took too long has not come to all of them.
+again=()
+[ $status != 1 ] || mapfile -t again < <(failed_suites)
 for _ in $(seq "${AGAIN:-0}"); do
-    [ $status != 0 ] || break
-    mapfile -t again < <(failed_suites)
     [ ${#again[@]} -gt 0 ] || break
-    findings
     status=0
+    still=()
     for suite in "${again[@]}"; do
         echo "suites: once more: $suite"
-        suites -test.run "^${suite%/*}\$/^${suite#*/}\$" || status=$?
-        [ $status = 0 ] || break
+        suites -test.run "^${suite%/*}\$/^${suite#*/}\$" || {
+            status=$?
+            still+=("$suite")
+            findings
+        }
     done
+    again=("${still[@]}")
 done
-[ $status = 0 ] || {
-    findings
-    exit $status
-}
+exit $status
