@@ -17,7 +17,9 @@ all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the te
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
 	@cmake --build $(BUILD)
 
-run: all ## see it work for half a minute: a pool, real transactions, a live status page
+run: bootstrap ## see it work for half a minute: a pool, real transactions, a live status page
+	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
+	@cmake --build $(BUILD) --target dsql
 	@$(BUILD)/dsql up
 
 test: bootstrap-test all ## build and run all tests
@@ -128,7 +130,7 @@ clean: ## remove what was built
 	@rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 bootstrap:
 	@scripts/bootstrap
