@@ -35,12 +35,19 @@ def files(ending):
     return sorted(os.path.relpath(path, source) for path in found if path.endswith(ending))
 
 
+words = {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
+         "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1", "ADDRESS": "10.0.0.1",
+         "TABLE": "dsql-budget"}
+
+
 def filled(path):
     """A file with what its reader puts in place of the words in capitals."""
-    words = {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
-             "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1"}
     return re.sub(r"\b(" + "|".join(words) + r")\b", lambda match: words[match[1]], read(path))
 
+
+page = read("docs/deployment.md")
+listed = set(re.search(r"Words in capitals \(([A-Z,\s]+)\)", page)[1].replace(",", " ").split())
+check(listed == set(words), f"docs/deployment.md lists other words in capitals: {listed ^ set(words)}")
 
 # --- settings ---------------------------------------------------------------------------------------------------
 
@@ -76,6 +83,13 @@ for path in files(""):
 # --- ECS --------------------------------------------------------------------------------------------------------
 
 task = json.loads(filled("deploy/ecs/task-definition.json"))
+line = re.search(r"sed -e .*?task-definition\.json", page, re.S)[0]
+for said, meant in (("<id>", "CLUSTER"), ("...", "IMAGE"), ("<domain>:443", "OPENSEARCH")):
+    line = line.replace(said, words[meant])
+made = subprocess.run(["sh", "-c", line], cwd=source, env={**os.environ, "service": words["SERVICE"]},
+                      capture_output=True, check=False, text=True)
+check(made.returncode == 0 and json.loads(made.stdout) == task,
+      f"the sed of docs/deployment.md makes another task definition: {made.stderr}{made.stdout}")
 ecs = botocore.loaders.Loader().load_service_model("ecs", "service-2")
 shape = botocore.model.ServiceModel(ecs, "ecs").operation_model("RegisterTaskDefinition").input_shape
 report = botocore.validate.ParamValidator().validate(task, shape)
