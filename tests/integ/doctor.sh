@@ -203,8 +203,6 @@ ahead.serve_forever()
 PY
 mkdir "$scratch/ports"
 python3 "$scratch/odd.py" "$scratch/ports" &
-odd=$!
-trap 'kill $odd 2>/dev/null || true; rm -rf "$scratch"' EXIT
 for _ in $(seq 600); do [ -e "$scratch/ports/all" ] && break; sleep 0.1; done
 export DSQL_REGION=us-east-1 AWS_ACCESS_KEY_ID=AKIATEST AWS_SECRET_ACCESS_KEY=secret PGHOSTADDR=127.0.0.1
 port() { cat "$scratch/ports/$1.new"; }

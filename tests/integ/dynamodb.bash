@@ -29,7 +29,7 @@ stop_server() {
     [ -z "$server" ] || { kill -CONT "$server" && kill -9 "$server" && wait "$server"; } 2>/dev/null || true
     server=
 }
-trap 'stop_server; rm -rf "$scratch"' EXIT
+trap 'stop_server; cleanup' EXIT
 
 # Neither server picks its port itself: one that another program took meanwhile is given up for the next.
 start_server() { # start_server KIND: sets server and the address

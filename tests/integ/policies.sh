@@ -22,7 +22,7 @@ until_in() { # until_in FILE TEXT
     fail "'$2' does not appear: $(cat "$1" "$scratch/member.err")"
 }
 with() { # with POLICY: from now on only that is allowed
-    [ -z "$gateway" ] || kill "$gateway"
+    [ -z "$gateway" ] || { kill "$gateway"; wait "$gateway" 2>/dev/null || true; }
     rm -f "$scratch/port"
     python3 "$SOURCE_DIR/tests/integ/policy_gateway.py" "$SOURCE_DIR/deploy/iam/$1.json" fleet "$upstream" \
         "$scratch/port" >"$scratch/passed" &
@@ -34,6 +34,7 @@ nothing_refused() { ! grep deny "$scratch/passed" || fail "$1 lacks a right"; }
 member() { # member BUDGET POLICY: fills its pool, and gives everything back
     with "$2"
     : >"$scratch/member"
+    : >"$scratch/member.err"
     DSQL_BUDGET=$1 "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
     local pid=$!
     until_in "$scratch/member" ready=3
@@ -44,6 +45,7 @@ member() { # member BUDGET POLICY: fills its pool, and gives everything back
 }
 refused() { # refused BUDGET POLICY
     with "$2"
+    : >"$scratch/member.err"
     DSQL_BUDGET=$1 "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
     local pid=$!
     until_in "$scratch/member.err" 'kind=DENIED'

@@ -14,7 +14,7 @@ stop_process() {
     [ -z "$process" ] || { kill -9 "$process" && wait "$process"; } 2>/dev/null || true
     process=
 }
-trap 'stop_process; rm -rf "$scratch"' EXIT
+trap 'stop_process; cleanup' EXIT
 
 # The words in backticks of one cell, one in a line: cell ROW
 cell() {

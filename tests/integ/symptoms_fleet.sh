@@ -4,7 +4,7 @@
 . "$SOURCE_DIR/tests/integ/symptoms.bash"
 # shellcheck source=tests/integ/dynamodb.bash
 . "$SOURCE_DIR/tests/integ/dynamodb.bash"
-trap 'stop_process; stop_server; rm -rf "$scratch"' EXIT
+trap 'stop_process; stop_server; cleanup' EXIT
 start_server dynoxide
 export DSQL_DISTRIBUTED_CONN_LEASE_TABLE=fleet DSQL_BUDGET_TTL=4s
 dsql budget setup

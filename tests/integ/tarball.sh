@@ -12,8 +12,8 @@ tree="$scratch/a place/$(basename "$tarball" .tar.gz)"
 chmod 755 "$scratch" # for PostgreSQL's own user
 
 for file in bin/dsql lib/libdsql.so lib/libdsql.a lib/pkgconfig/libdsql.pc include/dsql/dsql.h \
-    share/man/man1/dsql.1 share/doc/dsql/LICENSE share/doc/dsql/SECURITY.md share/doc/dsql/licences/libssl3; do
-    [ -e "$tree/$file" ] || fail "$file is missing"
+    share/man/man1/dsql.1 share/doc/dsql/LICENSE share/doc/dsql/SECURITY.md "share/doc/dsql/licences/libssl3*"; do
+    compgen -G "$tree/$file" >/dev/null || fail "$file is missing"
 done
 outside=$(ldd "$tree/bin/dsql" "$tree/lib/libdsql.so" | awk '/=>/' | grep -vF "=> $tree/" |
     grep -vE '(libc|libm|libresolv)\.so' || true)
