@@ -95,8 +95,12 @@ foreach(source IN LISTS sources)
         ENVIRONMENT "SOURCE_DIR=${PROJECT_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER}")
 endforeach()
 
-# The examples, as a user builds them: public headers, the shared library, libpq.
+# The examples, as a user builds them: public headers, the shared library, libpq. Sanitizers would have to be
+# linked into them.
 file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
+if(DSQL_SANITIZE)
+    set(sources "")
+endif()
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_executable(example_${name} ${source})

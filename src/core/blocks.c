@@ -9,7 +9,6 @@ enum {
     UPKEEP_PART = 4,      /* of the rate, to replace connections with */
     POT_PART = 8,         /* of the rate, to fill the pot with */
     PATIENCE_S = 5,       /* what comes within so long is worth no request */
-    BLOCK_BYTES = 150,    /* of an owner in the item, about */
     UNITS_A_SECOND = 500, /* written by a hurried fleet: half of what one partition can */
 };
 #define BEAT_MAX_NS (10 * DSQL_S)
@@ -387,7 +386,7 @@ static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_
 /* How often a hurried owner looks: the larger the fleet, the more each look costs the one item. */
 static int64_t brisk_ns(const struct dsql_blocks *b)
 {
-    int64_t owners = (int64_t)b->view.count, units = 1 + owners * BLOCK_BYTES / 1024;
+    int64_t owners = (int64_t)b->view.count, units = 1 + owners * DSQL_OWNER_BYTES / 1024;
     int64_t ns = most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
     return least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
 }

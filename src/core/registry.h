@@ -28,6 +28,7 @@
 enum {
     DSQL_OWNER_ID_LEN = 16,
     DSQL_OWNER_NAME_MAX = 63,
+    DSQL_OWNER_BYTES = 150, /* in the item, about */
     DSQL_OWNERS_MAX = 2048, /* what fits into an item of 400 KB, with room to spare */
     DSQL_REMOVE_MAX = 4,    /* blocks taken away in one operation */
     DSQL_PERMIT = 1000,     /* flows and rates are counted in thousandths of a permit a second */

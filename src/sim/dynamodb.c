@@ -1,14 +1,14 @@
 /* DynamoDB's manners. What is in the table, and what a request does to it, is core's registry. */
 #include "sim/world.h"
 
-/* What an owner's entry takes in the item, and the rest of it; a unit writes a kilobyte. */
-enum { BLOCK_BYTES = 120, ITEM_BYTES = 200, UNIT_BYTES = 1024 };
+/* What the item takes beside its owners; a unit writes a kilobyte. */
+enum { ITEM_BYTES = 200, UNIT_BYTES = 1024 };
 
 /* A write costs by the size of the whole item, also one that is refused; a partition has so many
  * units a second, and an item is in one. */
 static bool partition_is_busy(struct dsql_sim_world *world)
 {
-    int64_t bytes = ITEM_BYTES + BLOCK_BYTES * (int64_t)world->table.registry.count;
+    int64_t bytes = ITEM_BYTES + DSQL_OWNER_BYTES * (int64_t)world->table.registry.count;
     int64_t units = (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
     return world->scenario->dynamodb.write_units > 0 &&
            !dsql_bucket_take(&world->table.units, units, world->kernel.now);

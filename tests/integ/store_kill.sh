@@ -3,22 +3,14 @@
 # the restart, and nothing is there in part.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
-chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 data=$scratch/data
 acked=$scratch/acked
 writer=$BUILD_DIR/tests/store_writer
 : >"$acked"
 next=1
 
-start_local() {
-    rm -f "$scratch/ready"
-    "$dsql" local --port 0 --data "$data" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
-    local_pid=$!
-    for _ in $(seq 600); do
-        [ -e "$scratch/ready" ] && break
-        kill -0 $local_pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
+begin() {
+    start_local --port 0
     # shellcheck disable=SC1091 # written by dsql local
     . "$scratch/ready"
 }
@@ -58,16 +50,7 @@ check() {
     echo "$1: $(wc -l <"$acked") acknowledged, $(wc -l <"$scratch/there") there, none in part"
 }
 
-writer_pid='' local_pid=''
-clean_up() {
-    local pid
-    for pid in $writer_pid $local_pid; do
-        kill -KILL "$pid" 2>/dev/null || true
-    done
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-start_local
+begin
 "$dsql" schema apply >/dev/null
 for round in 1 2 3 4; do
     write_some $((20 * round))
@@ -81,10 +64,8 @@ for round in 1 2; do
     kill -KILL "$postmaster"
     kill -KILL $writer_pid 2>/dev/null || true
     account
-    wait $local_pid 2>/dev/null || true
-    start_local
+    wait "$local_pid" 2>/dev/null || true
+    begin
     check "kill -9 of PostgreSQL, round $round"
 done
-kill -TERM $local_pid
-wait $local_pid || fail "dsql local ended badly: $(cat "$scratch/local.err")"
-local_pid=''
+stop_local
