@@ -21,15 +21,20 @@ build() { # build "MODEL FLAGS" FLAGS...: makes ./pan
 }
 
 search() { # search WHAT PAN_FLAGS...: fails on a violation; says how far it got
-    local how=whole
+    local how=whole states
     timeout -s INT "$seconds" ./pan "${@:2}" >log 2>&1 || how="as far as it got"
-    if grep -qE 'errors: [1-9]|assertion violated|invalid end' log; then
+    if grep -qE 'errors: [1-9]|assertion violated|invalid end state \(' log; then
         cat log
         echo "spin: the protocol is broken"
         exit 1
     fi
+    states=$(grep -oE '\b[1-9][0-9.e+]* states, stored|States= *[1-9][0-9.e+]*' log | tail -n 1) || {
+        cat log
+        echo "spin: $1: nothing was searched"
+        exit 1
+    }
     if grep -q 'max search depth too small' log; then how="as deep as the stack"; fi
-    echo "spin: $1: no violation, $how: $(grep -oE '[0-9.e+]+ states, stored|States= *[0-9.e+]+' log | tail -n 1)"
+    echo "spin: $1: no violation, $how: $states"
 }
 
 small="-DTTL=1 -DCAP=1 -DBURST=1"
