@@ -55,6 +55,7 @@ func (e *Error) Error() string {
 func (e *Error) is(rc C.int) bool { return e.rc == rc }
 
 const (
+	rcCancelled       = C.DSQL_CANCELLED
 	rcCommitUnknown   = C.DSQL_COMMIT_UNKNOWN
 	rcConditionFailed = C.DSQL_CONDITION_FAILED
 )
@@ -64,7 +65,7 @@ func outward(ctx context.Context, err *Error) error {
 	switch err.rc {
 	case C.DSQL_NOT_FOUND:
 		return sql.ErrNoRows
-	case C.DSQL_CANCELLED, C.DSQL_TIMEOUT, rcCommitUnknown:
+	case rcCancelled, C.DSQL_TIMEOUT, rcCommitUnknown:
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
