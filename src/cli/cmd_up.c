@@ -189,9 +189,15 @@ static enum dsql_rc wait_for_fill(struct up *up, struct dsql_err *err)
 {
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system), now = started;
     struct dsql_pool_stats stats;
+    int64_t told_s = 0;
     do {
         dsql_pool_stats(up->pool, &stats);
         int64_t open = stats.ready + stats.in_use;
+        if (!up->json && dsql_mono_since(now, started) / DSQL_S > told_s) {
+            told_s = dsql_mono_since(now, started) / DSQL_S;
+            printf("filling: %lld of %lld connections\n", (long long)open, (long long)stats.target);
+            (void)fflush(stdout);
+        }
         bool refused = open == 0 && stats.error_count > 0;
         bool late = dsql_mono_since(now, started) > (refused ? REFUSED_LIMIT_NS : FILL_LIMIT_NS);
         if (open >= stats.target || (open > 0 && late))
@@ -242,13 +248,15 @@ static int work_and_watch(struct up *up)
     enum dsql_rc rc = dsql_up_work_new(&options, &up->work, &err);
     if (rc)
         return dsql_complain(&err);
-    struct dsql_up_summary summary = {.endpoint = up->pool_options.endpoint,
-                                      .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
-                                      .connections = up->connections,
-                                      .threads = up->threads,
-                                      .accounts = up->accounts,
-                                      .rate = (double)up->pool_options.rate,
-                                      .burst = up->pool_options.burst};
+    bool shared = up->pool_options.budget != DSQL_BUDGET_LOCAL;
+    struct dsql_up_summary summary = {
+        .endpoint = up->pool_options.endpoint,
+        .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
+        .connections = up->connections,
+        .threads = up->threads,
+        .accounts = up->accounts,
+        .rate = (double)(shared ? up->pool_options.cluster_rate : up->pool_options.rate),
+        .burst = shared ? up->pool_options.cluster_burst : up->pool_options.burst};
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system);
     rc = dsql_up_work_start(up->work, &err);
     if (!rc)

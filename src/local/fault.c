@@ -205,8 +205,10 @@ static void add_value(struct dsql_strbuf *out, const struct dsql_fault_state *st
         dsql_duration_format(out, state->ns);
     else if (state->times > 0)
         dsql_strbuf_addf(out, "%lldx", (long long)state->times);
-    else
-        dsql_strbuf_add_f64(out, state->chance);
+    else {
+        dsql_strbuf_add_f64(out, (double)(int64_t)(state->chance * 1e8 + 0.5) / 1e6);
+        dsql_strbuf_add_char(out, '%');
+    }
 }
 
 void dsql_faults_list(const struct dsql_faults *faults, struct dsql_strbuf *out)

@@ -97,7 +97,7 @@ export dsql client=$BUILD_DIR/tests/local_client
 expect 0 "$dsql" local exec --fault message-latency=1ms,conflict=0.25 -- bash "$scratch/faults.sh" "$scratch/f"
 part() { printf '%s\n' "$out" | awk -v "name=== $1" '$0 == name {on = 1; next} /^== / {on = 0} on'; }
 contains "$out" 'message-latency=1ms
-conflict=0.25 struck=0
+conflict=25% struck=0
 none'
 contains "$out" 'there is no fault now'
 contains "$out" 'deny needs a value: deny=...'

@@ -31,5 +31,5 @@ for part in refused 'no index'; do
     contains "$(part "$part")" 'the second gets CONFLICT'
 done
 # It asked once, and never again.
-contains "$(part refused)" 'no-key-share=1 struck=1'
+contains "$(part refused)" 'no-key-share=100% struck=1'
 printf '%s\n' "$out"

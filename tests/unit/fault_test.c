@@ -98,7 +98,7 @@ TEST(never_always_and_so_many_times)
     assert_int_equal(faults.of[DSQL_FAULT_THROTTLE].struck, 2);
     STRBUF(list, 256);
     dsql_faults_list(&faults, &list);
-    assert_string_equal(list_memory, "throttle=0 struck=2\ndeny=1 struck=100\n");
+    assert_string_equal(list_memory, "throttle=0% struck=2\ndeny=100% struck=100\n");
 }
 
 /* The strikes of a seed, as a string of 0 and 1. */
