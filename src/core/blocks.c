@@ -2,14 +2,12 @@
 
 #include <stdlib.h>
 
+#include "core/permit_plan.h"
+
 enum {
     PER_MILLE = 1000,
     BEATS_PER_TTL = 6,
     RECOVERY_S = 20,
-    UPKEEP_PART = 4,      /* of the rate, to replace connections with */
-    POT_PART = 8,         /* of the rate, to fill the pot with */
-    PATIENCE_S = 5,       /* what comes within so long is worth no request */
-    UNITS_A_SECOND = 500, /* written by a hurried fleet: half of what one partition can */
 };
 #define BEAT_MAX_NS (10 * DSQL_S)
 #define PARCEL_NS   (100 * DSQL_MS)
@@ -67,7 +65,7 @@ void dsql_blocks_fini(struct dsql_blocks *b)
     *b = (struct dsql_blocks){0};
 }
 
-static struct dsql_block *own_block(const struct dsql_blocks *b)
+struct dsql_block *dsql_blocks_own(const struct dsql_blocks *b)
 {
     return dsql_registry_find(&b->view, b->config.id);
 }
@@ -85,15 +83,17 @@ static int64_t free_slots(const struct dsql_blocks *b)
 /* Shares follow from the view and from what we want now. */
 static void replan(struct dsql_blocks *b)
 {
-    struct dsql_block *own = own_block(b);
+    struct dsql_block *own = dsql_blocks_own(b);
     b->allow = b->slots;
     if (!b->joined || !own)
         return;
     own->of[DSQL_SLOTS].wants = b->draining ? 0 : b->want;
     size_t index = (size_t)(own - b->view.blocks);
     int64_t room = free_slots(b);
-    if (room < 0 || dsql_registry_lacking(&b->view, DSQL_SLOTS, index, total(b)) > room)
-        b->allow = least(b->slots, dsql_registry_share(&b->view, DSQL_SLOTS, index, total(b)));
+    struct dsql_stake stake =
+        dsql_registry_stake(&b->view, DSQL_SLOTS, index, own->of[DSQL_SLOTS].wants, total(b));
+    if (room < 0 || stake.others_lack > room)
+        b->allow = least(b->slots, stake.share);
     if (b->draining)
         b->allow = 0;
 }
@@ -147,7 +147,7 @@ static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
     return n;
 }
 
-static int64_t sure_purse(const struct dsql_blocks *b)
+int64_t dsql_blocks_sure_purse(const struct dsql_blocks *b)
 {
     int64_t n = b->purse_most;
     if (b->busy && b->flight.set_block)
@@ -157,29 +157,30 @@ static int64_t sure_purse(const struct dsql_blocks *b)
     return n;
 }
 
-static int64_t full_rate(const struct dsql_blocks *b)
+int64_t dsql_blocks_full_rate(const struct dsql_blocks *b)
 {
     return b->config.rate * DSQL_PERMIT;
 }
 
 /* After throttling everybody's flow is as much lower as the rate is. */
-static int64_t flow_in_effect(const struct dsql_blocks *b)
+int64_t dsql_blocks_flow_in_effect(const struct dsql_blocks *b)
 {
     int64_t flow = sure(b, DSQL_FLOW);
-    if (b->view.rate >= full_rate(b))
+    if (b->view.rate >= dsql_blocks_full_rate(b))
         return flow;
-    return flow * b->view.rate / full_rate(b);
+    return flow * b->view.rate / dsql_blocks_full_rate(b);
 }
 
 /* Before anything changes that flow or purse depend on. */
 static void fill_purse(struct dsql_blocks *b, struct dsql_mono now)
 {
-    dsql_purse_fill(&b->purse, flow_in_effect(b), sure_purse(b), now);
+    dsql_purse_fill(&b->purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b), now);
 }
 
 int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    return dsql_purse_by(&b->purse, flow_in_effect(b), sure_purse(b), now) / DSQL_PURSE_ONE;
+    return dsql_purse_by(&b->purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b), now) /
+           DSQL_PURSE_ONE;
 }
 
 int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
@@ -190,8 +191,6 @@ int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
     return dsql_mono_before(now, b->fresh_until) ? n : least(n, b->used); /* (K2), (K4) */
 }
 
-static bool is_hurried(const struct dsql_blocks *b, struct dsql_mono now);
-
 bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wait_ns)
 {
     bool may = b->joined && !b->draining && dsql_mono_before(now, b->fresh_until) &&
@@ -199,7 +198,7 @@ bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wa
     b->active = true;
     fill_purse(b, now);
     if (may && b->purse.amount >= DSQL_PURSE_ONE) {
-        if (!b->helped && !is_hurried(b, now))
+        if (!b->helped && !dsql_permit_plan_hurried(b, now))
             b->opened_since_beat++;
         b->purse.amount -= DSQL_PURSE_ONE;
         b->counts.permits++;
@@ -210,8 +209,8 @@ bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wa
     b->asked = true;
     *wait_ns = DSQL_S;
     if (may)
-        *wait_ns =
-            least(DSQL_S, dsql_purse_wait_ns(&b->purse, flow_in_effect(b), sure_purse(b), now));
+        *wait_ns = least(DSQL_S, dsql_purse_wait_ns(&b->purse, dsql_blocks_flow_in_effect(b),
+                                                    dsql_blocks_sure_purse(b), now));
     return false;
 }
 
@@ -225,7 +224,7 @@ struct slot_plan {
 
 static struct slot_plan plan_slots(const struct dsql_blocks *b)
 {
-    const struct dsql_block *own = own_block(b);
+    const struct dsql_block *own = dsql_blocks_own(b);
     struct slot_plan plan = {.slots = b->slots};
     size_t index = (size_t)(own - b->view.blocks);
     int64_t share = dsql_registry_share(&b->view, DSQL_SLOTS, index, total(b));
@@ -242,153 +241,6 @@ static struct slot_plan plan_slots(const struct dsql_blocks *b)
         plan.urgent = b->allow < b->slots;
     }
     return plan;
-}
-
-/* Connects it would make now. */
-static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
-{
-    if (b->draining || !b->active)
-        return 0; /* who does not ask would only keep permits from others */
-    int64_t n = least(b->want, dsql_blocks_slots(b, now)) - b->used;
-    return most(n, b->asked);
-}
-
-/* Whether what it has is not enough soon: connections are replaced one by one and ahead of time, so
- * a moment's wait for one of many is none for anybody. */
-static bool is_hurried(const struct dsql_blocks *b, struct dsql_mono now)
-{
-    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
-    int64_t soon = sure_purse(b) > 0 ? PATIENCE_S * flow_in_effect(b) / DSQL_PERMIT : 0;
-    return need > have && (b->hurrying || need > have + soon || need * 4 > b->want);
-}
-
-/* A part of the whole that goes with its slots; a small fleet does not take all of it. */
-static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
-{
-    int64_t all = most(dsql_registry_sum(&b->view, DSQL_SLOTS), most(1, total(b) / 4));
-    return whole * b->slots / all;
-}
-
-/* To replace connections with: several times what that takes, by its slots or by experience. */
-static int64_t upkeep_flow(const struct dsql_blocks *b)
-{
-    int64_t part = part_of(b, full_rate(b) / UPKEEP_PART);
-    int64_t seen = 4 * b->opens_per_beat * 1000 / most(1, b->beat_ns / DSQL_MS);
-    return b->draining ? 0 : most(part, least(seen, 4 * part));
-}
-
-/* Whether more connects are wanted than there are. */
-static bool is_crowded(const struct dsql_blocks *b)
-{
-    int64_t wanted = 0;
-    for (size_t i = 0; i < b->view.count; i++)
-        wanted += b->view.blocks[i].of[DSQL_FLOW].wants;
-    return wanted > full_rate(b);
-}
-
-/* One of the fleet fills the pot while nobody lacks anything. */
-static bool fills_pot(const struct dsql_blocks *b)
-{
-    return own_block(b) == b->view.blocks && !b->draining && !is_crowded(b);
-}
-
-static int64_t free_purse(const struct dsql_blocks *b)
-{
-    return b->config.burst - dsql_registry_purses(&b->view) - b->view.pot;
-}
-
-/* At least one for everybody, as long as that leaves a fifth of the burst to whoever is hurried. */
-static int64_t upkeep_purse(const struct dsql_blocks *b)
-{
-    int64_t most_in_all = b->config.burst * 4 / 5;
-    int64_t others = dsql_registry_purses(&b->view) - own_block(b)->purse;
-    if (b->draining || b->slots == 0)
-        return 0;
-    if ((int64_t)b->view.count > most_in_all && others >= most_in_all)
-        return 0;
-    return most(1, part_of(b, b->config.burst / 2));
-}
-
-struct permit_plan {
-    int64_t flow, purse;  /* to have */
-    int64_t draw, give;   /* from and to the pot */
-    bool hurried, urgent; /* urgent: worth a request now */
-    bool surplus;         /* holds much that it does not need */
-};
-
-static void plan_flow(const struct dsql_blocks *b, int64_t need, struct permit_plan *plan)
-{
-    struct dsql_block *own = own_block(b);
-    size_t index = (size_t)(own - b->view.blocks);
-    int64_t all = full_rate(b), room = all - dsql_registry_sum(&b->view, DSQL_FLOW);
-    int64_t wants = upkeep_flow(b);
-    if (plan->hurried) /* in half a second */
-        wants = most(wants, least(all, 2 * least(need, b->config.rate) * DSQL_PERMIT));
-    else if (fills_pot(b) && (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
-        wants += all / POT_PART;
-    own->of[DSQL_FLOW].wants = wants;
-    int64_t share = dsql_registry_share(&b->view, DSQL_FLOW, index, all);
-    bool others_lack = dsql_registry_lacking(&b->view, DSQL_FLOW, index, all) > room;
-    int64_t raise = least(room, share - b->flow);
-    plan->flow = b->flow;
-    if (raise > (plan->hurried ? b->flow / 64 : b->flow)) /* less is worth no conflict */
-        plan->flow += raise;
-    else if (wants < b->flow / 2)
-        plan->flow = wants;
-    else if (others_lack && share < b->flow)
-        plan->flow = share;
-}
-
-static void plan_purse(const struct dsql_blocks *b, int64_t need, int64_t have,
-                       struct permit_plan *plan)
-{
-    int64_t burst = b->config.burst, owners = most(1, (int64_t)b->view.count);
-    int64_t keep = upkeep_purse(b), lack = plan->hurried ? need - have : 0;
-    int64_t batch = most(1, most(burst / 4, burst / owners));
-    if (plan->hurried)
-        keep = most(most(1, keep), least(need, most(have, plan->flow / 2 / DSQL_PERMIT)));
-    plan->purse = b->purse_most;
-    plan->draw = least(batch, least(b->view.pot, most(lack, keep - b->purse_most)));
-    if (plan->draw > 0) {
-        plan->purse += plan->draw;
-    } else if (fills_pot(b) &&
-               !plan->hurried) { /* what flows in beyond its own goes into the pot */
-        plan->give = most(0, have - keep);
-        plan->purse -= plan->give;
-        keep = plan->purse + most(0, free_purse(b));
-    } else if (keep < b->purse_most) {
-        plan->purse = keep;
-        plan->give = most(0, have - keep);
-    }
-    if (plan->purse < keep) /* room without permits */
-        plan->purse += least(most(0, free_purse(b)), keep - plan->purse);
-    int64_t enough = least(lack, most(1, least(batch, b->config.rate / 4)));
-    if (plan->hurried && plan->draw >= lack)
-        plan->flow = least(plan->flow, b->flow); /* that is enough */
-    plan->urgent = plan->hurried && (plan->draw >= enough || plan->flow > b->flow);
-    int64_t wants = own_block(b)->of[DSQL_FLOW].wants;
-    int64_t much = is_crowded(b) ? 100 : 16;
-    plan->surplus = most(b->flow - plan->flow, b->told_flow - wants) > full_rate(b) / much ||
-                    b->purse_most - plan->purse > burst / 16;
-}
-
-static struct permit_plan plan_permits(const struct dsql_blocks *b, struct dsql_mono now)
-{
-    struct permit_plan plan = {.hurried = is_hurried(b, now)};
-    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
-    plan_flow(b, need, &plan);
-    plan_purse(b, need, have, &plan);
-    if (b->slow_pending || dsql_mono_before(now, b->slow_until))
-        plan.urgent = false;
-    return plan;
-}
-
-/* How often a hurried owner looks: the larger the fleet, the more each look costs the one item. */
-static int64_t brisk_ns(const struct dsql_blocks *b)
-{
-    int64_t owners = (int64_t)b->view.count, units = 1 + owners * DSQL_OWNER_BYTES / 1024;
-    int64_t ns = most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
-    return least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
 }
 
 /* (K3) */
@@ -418,30 +270,52 @@ static struct dsql_mono earlier(struct dsql_mono a, struct dsql_mono b)
     return dsql_mono_before(a, b) ? a : b;
 }
 
-static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now)
+struct due {
+    struct dsql_mono at;
+    bool planned;
+    int64_t flow_wants; /* by the plan */
+};
+
+static struct due due_at(const struct dsql_blocks *b, struct dsql_mono now)
 {
     struct dsql_mono at = b->beat_at;
     if (b->busy || b->left)
-        return never;
+        return (struct due){.at = never};
     if (!b->known || !b->joined || b->unsettled)
-        return b->retry_at;
+        return (struct due){.at = b->retry_at};
     struct slot_plan slots = plan_slots(b);
     if (slots.urgent) /* what is given back goes in parcels, not one request for each */
         at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
-    struct permit_plan permits = plan_permits(b, now);
+    struct dsql_permit_plan permits = dsql_permit_plan_now(b, now);
     if (b->slow_pending || any_dead(b, now) || permits.urgent ||
         (b->draining && (b->used == 0 || b->purse_most > 0)))
         at = now;
-    if (permits.hurried || permits.surplus || b->view.rate < full_rate(b))
-        at = earlier(at, dsql_mono_add(b->heard, brisk_ns(b)));
+    if (permits.hurried || permits.surplus || b->view.rate < dsql_blocks_full_rate(b))
+        at = earlier(at, dsql_mono_add(b->heard, dsql_permit_plan_brisk_ns(b)));
     if (slots.starving)
         at = earlier(at, b->poll_at);
-    return dsql_mono_before(at, b->retry_at) ? b->retry_at : at;
+    if (dsql_mono_before(at, b->retry_at))
+        at = b->retry_at;
+    return (struct due){at, true, permits.wants};
 }
 
-int64_t dsql_blocks_due_ns(const struct dsql_blocks *b, struct dsql_mono now)
+/* The next plan goes by what this one wants. */
+static void note_wants(struct dsql_blocks *b, int64_t flow)
 {
-    struct dsql_mono at = due_at(b, now);
+    dsql_blocks_own(b)->of[DSQL_FLOW].wants = flow;
+}
+
+static struct dsql_mono plan_ahead(struct dsql_blocks *b, struct dsql_mono now)
+{
+    struct due due = due_at(b, now);
+    if (due.planned)
+        note_wants(b, due.flow_wants);
+    return due.at;
+}
+
+int64_t dsql_blocks_due_ns(struct dsql_blocks *b, struct dsql_mono now)
+{
+    struct dsql_mono at = plan_ahead(b, now);
     return at.ns == never.ns ? INT64_MAX : most(0, dsql_mono_since(at, now));
 }
 
@@ -481,14 +355,15 @@ static void put_back(struct dsql_blocks *b, struct dsql_registry_op *op, int64_t
 static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now,
                         bool beat_due)
 {
-    struct permit_plan plan = plan_permits(b, now);
+    struct dsql_permit_plan plan = dsql_permit_plan_now(b, now);
+    note_wants(b, plan.wants);
     if (!plan.hurried && (plan.surplus || b->refusals > 1)) {
         /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
          * the view was old, and brought a new one. */
         plan.flow = least(plan.flow, b->flow);
         plan.purse = least(plan.purse, b->purse_most - plan.give + plan.draw);
     }
-    op->block.of[DSQL_FLOW] = (struct dsql_part){plan.flow, own_block(b)->of[DSQL_FLOW].wants};
+    op->block.of[DSQL_FLOW] = (struct dsql_part){plan.flow, plan.wants};
     op->block.purse = plan.purse;
     op->pot_add = -plan.draw;
     b->drawn = plan.draw;
@@ -502,7 +377,8 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
 /* The rate recovers with the time for which it was seen to be what it is. */
 static void add_recovery(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
 {
-    int64_t up = full_rate(b), passed_ms = dsql_mono_since(now, b->rate_since) / DSQL_MS;
+    int64_t up = dsql_blocks_full_rate(b);
+    int64_t passed_ms = dsql_mono_since(now, b->rate_since) / DSQL_MS;
     int64_t gain = up / 1000 * least(passed_ms, INT64_C(1000) * RECOVERY_S) / RECOVERY_S;
     if (b->view.rate >= up || gain <= 0 || b->refusals > 0)
         return;
@@ -525,7 +401,7 @@ static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, str
 static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono now)
 {
     struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_UPDATE);
-    const struct dsql_block *own = own_block(b);
+    const struct dsql_block *own = dsql_blocks_own(b);
     bool beat_due = !dsql_mono_before(now, b->beat_at);
     /* A beat in doubt, or one that conflicts keep from getting through, goes alone. */
     if (b->unsettled || (beat_due && b->refusals > 3))
@@ -553,14 +429,14 @@ bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, struct dsql_r
 {
     if (b->draining && !b->joined && !b->unsettled && !b->busy)
         b->left = true;
-    if (due_at(b, now).ns > now.ns)
+    if (plan_ahead(b, now).ns > now.ns)
         return false;
     fill_purse(b, now);
     b->drawn = b->returned = 0;
     if (!b->known) {
         b->flight = new_op(b, DSQL_REGISTRY_OPEN);
         b->flight.pot_new = b->config.burst;
-        b->flight.rate_new = full_rate(b);
+        b->flight.rate_new = dsql_blocks_full_rate(b);
     } else if (!b->joined) {
         b->flight = join_op(b);
     } else if (b->draining && b->used == 0 && !b->unsettled) {
@@ -671,7 +547,7 @@ static void take_over(struct dsql_blocks *b, const struct dsql_block *own)
 static void applied(struct dsql_blocks *b, struct dsql_mono now)
 {
     const struct dsql_registry_op *op = &b->flight;
-    const struct dsql_block *own = own_block(b);
+    const struct dsql_block *own = dsql_blocks_own(b);
     b->known = true;
     if (op->kind == DSQL_REGISTRY_OPEN)
         return;
@@ -706,7 +582,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now)
 
 static void refused(struct dsql_blocks *b, struct dsql_mono now)
 {
-    const struct dsql_block *own = b->view.exists ? own_block(b) : NULL;
+    const struct dsql_block *own = b->view.exists ? dsql_blocks_own(b) : NULL;
     b->counts.refused++;
     b->refusals++;
     b->known = b->view.exists;

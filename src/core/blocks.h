@@ -117,8 +117,8 @@ bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now,
                       struct dsql_registry_op *op);
 
 /* How long until dsql_blocks_next() has something to say, if nothing happens before; INT64_MAX
- * while a request is under way. */
-int64_t dsql_blocks_due_ns(const struct dsql_blocks *blocks, struct dsql_mono now);
+ * while a request is under way. Plans anew, and each plan goes by the flow the last one wanted. */
+int64_t dsql_blocks_due_ns(struct dsql_blocks *blocks, struct dsql_mono now);
 
 enum dsql_blocks_outcome {
     DSQL_BLOCKS_APPLIED, /* view is the item afterwards */

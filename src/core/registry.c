@@ -92,12 +92,25 @@ int64_t dsql_registry_purses(const struct dsql_registry *registry)
     return sum;
 }
 
+/* How much of a good each block wants, where the one at `index` wants `wants`. */
+struct claims {
+    const struct dsql_registry *registry;
+    enum dsql_good good;
+    size_t index;
+    int64_t wants;
+};
+
+static int64_t claim_of(const struct claims *claims, size_t i)
+{
+    return i == claims->index ? claims->wants : claims->registry->blocks[i].of[claims->good].wants;
+}
+
 /* What is handed out when nobody gets more than `level`. */
-static int64_t handed_out(const struct dsql_registry *registry, enum dsql_good good, int64_t level)
+static int64_t handed_out(const struct claims *claims, int64_t level)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < registry->count; i++) {
-        int64_t wants = registry->blocks[i].of[good].wants;
+    for (size_t i = 0; i < claims->registry->count; i++) {
+        int64_t wants = claim_of(claims, i);
         sum += wants < level ? wants : level;
     }
     return sum;
@@ -108,60 +121,60 @@ struct shares {
     int64_t low, left;
 };
 
-static struct shares share_out(const struct dsql_registry *registry, enum dsql_good good,
-                               int64_t total)
+static struct shares share_out(const struct claims *claims, int64_t total)
 {
     int64_t most = 0;
-    for (size_t i = 0; i < registry->count; i++) {
-        int64_t wants = registry->blocks[i].of[good].wants;
+    for (size_t i = 0; i < claims->registry->count; i++) {
+        int64_t wants = claim_of(claims, i);
         most = wants > most ? wants : most;
     }
     if (total <= 0)
         return (struct shares){0, 0};
-    if (handed_out(registry, good, most) <= total)
+    if (handed_out(claims, most) <= total)
         return (struct shares){most, 0};
     int64_t low = 0, high = most; /* handed_out(low) <= total < handed_out(high) */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (handed_out(registry, good, middle) <= total)
+        if (handed_out(claims, middle) <= total)
             low = middle;
         else
             high = middle;
     }
-    return (struct shares){low, total - handed_out(registry, good, low)};
+    return (struct shares){low, total - handed_out(claims, low)};
 }
 
 /* To be asked in the order of the blocks. */
-static int64_t share_of(struct shares *shares, const struct dsql_part *part)
+static int64_t share_of(struct shares *shares, int64_t wants)
 {
-    if (part->wants <= shares->low)
-        return part->wants;
+    if (wants <= shares->low)
+        return wants;
     return shares->low + (shares->left-- > 0);
+}
+
+struct dsql_stake dsql_registry_stake(const struct dsql_registry *registry, enum dsql_good good,
+                                      size_t index, int64_t wants, int64_t total)
+{
+    assert(index < registry->count);
+    struct claims claims = {registry, good, index, wants};
+    struct shares shares = share_out(&claims, total);
+    struct dsql_stake stake = {0};
+    for (size_t i = 0; i < registry->count; i++) {
+        int64_t share = share_of(&shares, claim_of(&claims, i));
+        int64_t lacks = share - registry->blocks[i].of[good].has;
+        if (i == index)
+            stake.share = share;
+        else if (lacks > 0)
+            stake.others_lack += lacks;
+    }
+    return stake;
 }
 
 int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
                             int64_t total)
 {
     assert(index < registry->count);
-    struct shares shares = share_out(registry, good, total);
-    int64_t share = 0;
-    for (size_t i = 0; i <= index; i++)
-        share = share_of(&shares, &registry->blocks[i].of[good]);
-    return share;
-}
-
-int64_t dsql_registry_lacking(const struct dsql_registry *registry, enum dsql_good good,
-                              size_t except, int64_t total)
-{
-    struct shares shares = share_out(registry, good, total);
-    int64_t sum = 0;
-    for (size_t i = 0; i < registry->count; i++) {
-        const struct dsql_part *part = &registry->blocks[i].of[good];
-        int64_t lacks = share_of(&shares, part) - part->has;
-        if (i != except && lacks > 0)
-            sum += lacks;
-    }
-    return sum;
+    int64_t wants = registry->blocks[index].of[good].wants;
+    return dsql_registry_stake(registry, good, index, wants, total).share;
 }
 
 static bool permitted(const struct dsql_registry *registry, const struct dsql_registry_op *op)

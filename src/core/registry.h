@@ -81,9 +81,12 @@ int64_t dsql_registry_purses(const struct dsql_registry *registry);
 int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
                             int64_t total);
 
-/* How much all blocks but the one at `except` lack of their shares. */
-int64_t dsql_registry_lacking(const struct dsql_registry *registry, enum dsql_good good,
-                              size_t except, int64_t total);
+/* The same if that block wanted `wants`: its share, and how much all others lack of theirs. */
+struct dsql_stake {
+    int64_t share, others_lack;
+};
+struct dsql_stake dsql_registry_stake(const struct dsql_registry *registry, enum dsql_good good,
+                                      size_t index, int64_t wants, int64_t total);
 
 enum dsql_registry_kind {
     DSQL_REGISTRY_OPEN,   /* makes the item if there is none: always applied */

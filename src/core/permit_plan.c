@@ -1,0 +1,161 @@
+#include "core/permit_plan.h"
+
+enum {
+    PER_MILLE = 1000,
+    UPKEEP_PART = 4,      /* of the rate, to replace connections with */
+    POT_PART = 8,         /* of the rate, to fill the pot with */
+    PATIENCE_S = 5,       /* what comes within so long is worth no request */
+    UNITS_A_SECOND = 500, /* written by a hurried fleet: half of what one partition can */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Connects it would make now. */
+static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    if (b->draining || !b->active)
+        return 0; /* who does not ask would only keep permits from others */
+    int64_t n = least(b->want, dsql_blocks_slots(b, now)) - b->used;
+    return most(n, b->asked);
+}
+
+/* Whether what it has is not enough soon: connections are replaced one by one and ahead of time, so
+ * a moment's wait for one of many is none for anybody. */
+bool dsql_permit_plan_hurried(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
+    int64_t soon = dsql_blocks_sure_purse(b) > 0
+                       ? PATIENCE_S * dsql_blocks_flow_in_effect(b) / DSQL_PERMIT
+                       : 0;
+    return need > have && (b->hurrying || need > have + soon || need * 4 > b->want);
+}
+
+/* A part of the whole that goes with its slots; a small fleet does not take all of it. */
+static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
+{
+    int64_t all = most(dsql_registry_sum(&b->view, DSQL_SLOTS),
+                       most(1, (b->config.limit - b->config.headroom) / 4));
+    return whole * b->slots / all;
+}
+
+/* To replace connections with: several times what that takes, by its slots or by experience. */
+static int64_t upkeep_flow(const struct dsql_blocks *b)
+{
+    int64_t part = part_of(b, dsql_blocks_full_rate(b) / UPKEEP_PART);
+    int64_t seen = 4 * b->opens_per_beat * 1000 / most(1, b->beat_ns / DSQL_MS);
+    return b->draining ? 0 : most(part, least(seen, 4 * part));
+}
+
+/* Whether more connects are wanted than there are, if it wants so many itself. */
+static bool is_crowded(const struct dsql_blocks *b, int64_t wants)
+{
+    int64_t wanted = wants - dsql_blocks_own(b)->of[DSQL_FLOW].wants;
+    for (size_t i = 0; i < b->view.count; i++)
+        wanted += b->view.blocks[i].of[DSQL_FLOW].wants;
+    return wanted > dsql_blocks_full_rate(b);
+}
+
+/* One of the fleet fills the pot while nobody lacks anything. */
+static bool fills_pot(const struct dsql_blocks *b, int64_t wants)
+{
+    return dsql_blocks_own(b) == b->view.blocks && !b->draining && !is_crowded(b, wants);
+}
+
+static int64_t free_purse(const struct dsql_blocks *b)
+{
+    return b->config.burst - dsql_registry_purses(&b->view) - b->view.pot;
+}
+
+/* At least one for everybody, as long as that leaves a fifth of the burst to whoever is hurried. */
+static int64_t upkeep_purse(const struct dsql_blocks *b)
+{
+    int64_t most_in_all = b->config.burst * 4 / 5;
+    int64_t others = dsql_registry_purses(&b->view) - dsql_blocks_own(b)->purse;
+    if (b->draining || b->slots == 0)
+        return 0;
+    if ((int64_t)b->view.count > most_in_all && others >= most_in_all)
+        return 0;
+    return most(1, part_of(b, b->config.burst / 2));
+}
+
+static void plan_flow(const struct dsql_blocks *b, int64_t need, struct dsql_permit_plan *plan)
+{
+    const struct dsql_block *own = dsql_blocks_own(b);
+    size_t index = (size_t)(own - b->view.blocks);
+    int64_t all = dsql_blocks_full_rate(b), room = all - dsql_registry_sum(&b->view, DSQL_FLOW);
+    int64_t wants = upkeep_flow(b);
+    if (plan->hurried) /* in half a second */
+        wants = most(wants, least(all, 2 * least(need, b->config.rate) * DSQL_PERMIT));
+    else if (fills_pot(b, own->of[DSQL_FLOW].wants) &&
+             (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
+        wants += all / POT_PART;
+    struct dsql_stake stake = dsql_registry_stake(&b->view, DSQL_FLOW, index, wants, all);
+    int64_t raise = least(room, stake.share - b->flow);
+    plan->wants = wants;
+    plan->flow = b->flow;
+    if (raise > (plan->hurried ? b->flow / 64 : b->flow)) /* less is worth no conflict */
+        plan->flow += raise;
+    else if (wants < b->flow / 2)
+        plan->flow = wants;
+    else if (stake.others_lack > room && stake.share < b->flow)
+        plan->flow = stake.share;
+}
+
+static void plan_purse(const struct dsql_blocks *b, int64_t need, int64_t have,
+                       struct dsql_permit_plan *plan)
+{
+    int64_t burst = b->config.burst, owners = most(1, (int64_t)b->view.count);
+    int64_t keep = upkeep_purse(b), lack = plan->hurried ? need - have : 0;
+    int64_t batch = most(1, most(burst / 4, burst / owners));
+    if (plan->hurried)
+        keep = most(most(1, keep), least(need, most(have, plan->flow / 2 / DSQL_PERMIT)));
+    plan->purse = b->purse_most;
+    plan->draw = least(batch, least(b->view.pot, most(lack, keep - b->purse_most)));
+    if (plan->draw > 0) {
+        plan->purse += plan->draw;
+    } else if (fills_pot(b, plan->wants) &&
+               !plan->hurried) { /* what flows in beyond its own goes into the pot */
+        plan->give = most(0, have - keep);
+        plan->purse -= plan->give;
+        keep = plan->purse + most(0, free_purse(b));
+    } else if (keep < b->purse_most) {
+        plan->purse = keep;
+        plan->give = most(0, have - keep);
+    }
+    if (plan->purse < keep) /* room without permits */
+        plan->purse += least(most(0, free_purse(b)), keep - plan->purse);
+    int64_t enough = least(lack, most(1, least(batch, b->config.rate / 4)));
+    if (plan->hurried && plan->draw >= lack)
+        plan->flow = least(plan->flow, b->flow); /* that is enough */
+    plan->urgent = plan->hurried && (plan->draw >= enough || plan->flow > b->flow);
+    int64_t much = is_crowded(b, plan->wants) ? 100 : 16;
+    plan->surplus =
+        most(b->flow - plan->flow, b->told_flow - plan->wants) > dsql_blocks_full_rate(b) / much ||
+        b->purse_most - plan->purse > burst / 16;
+}
+
+struct dsql_permit_plan dsql_permit_plan_now(const struct dsql_blocks *b, struct dsql_mono now)
+{
+    struct dsql_permit_plan plan = {.hurried = dsql_permit_plan_hurried(b, now)};
+    int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
+    plan_flow(b, need, &plan);
+    plan_purse(b, need, have, &plan);
+    if (b->slow_pending || dsql_mono_before(now, b->slow_until))
+        plan.urgent = false;
+    return plan;
+}
+
+/* How often a hurried owner looks: the larger the fleet, the more each look costs the one item. */
+int64_t dsql_permit_plan_brisk_ns(const struct dsql_blocks *b)
+{
+    int64_t owners = (int64_t)b->view.count, units = 1 + owners * DSQL_OWNER_BYTES / 1024;
+    int64_t ns = most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
+    return least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
+}
