@@ -134,7 +134,6 @@ struct dsql_pool {
     bool out_of_permits;                  /* (O) */
     bool permit_in_hand;                  /* (O) */
     struct dsql_mono permit_at;           /* (O) when to ask for the next */
-    struct dsql_mono token_at;            /* (O) likewise */
     struct dsql_mono sampled_at;          /* (O) */
     uint64_t uses_reported;               /* (O) */
     uint32_t look_at;                     /* (O) the next idle socket to look at */
