@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/utf8.h"
 #include "pool/pool.h"
@@ -52,6 +53,22 @@ void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
         return;
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_VERBOSE);
     (void)PQsetNoticeProcessor(conn->pg, swallow_notice, NULL);
+}
+
+/* Closing the descriptor ends the watch. What can't be clean any more is cut off first, so that
+ * libpq's goodbye never waits for a peer that does not read. */
+void dsql_connect_finish(struct dsql_conn *conn, bool politely)
+{
+    if (!conn->pg)
+        return;
+    int fd = PQsocket(conn->pg);
+    if (!politely && fd >= 0)
+        (void)shutdown(fd, SHUT_RDWR);
+    PQfinish(conn->pg);
+    conn->pg = NULL;
+    conn->fd = -1;
+    conn->watched = 0;
+    conn->generation++;
 }
 
 /* The first line of a text, printable and in UTF-8, without blanks at its ends: libpq has been seen

@@ -8,7 +8,6 @@
  * is remembered in it, so that it is not handed out again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -17,13 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pool/pool.h"
+#include "pool/attempt.h"
 
 enum { EVENTS = 128, LOOKS = 256, INFLIGHT_MAX = 1000 };
 
 #define TURN_NS         DSQL_S
-#define NEAR_NS         DSQL_M /* far longer than a turn: see checkout.c */
-#define GRIEF_NS        (100 * DSQL_MS)
+#define NEAR_NS         DSQL_M        /* far longer than a turn: see checkout.c */
 #define LACK_NS         (5 * DSQL_S)  /* without the slots it wants: then it is said */
 #define LACK_AGAIN_NS   (30 * DSQL_S) /* and again, as long as it lasts */
 #define WAKE_ID         UINT64_MAX
@@ -49,44 +47,7 @@ void dsql_opener_wake(struct dsql_pool *pool)
     (void)written; /* it can only be full, and then it wakes as well */
 }
 
-/* ---- sockets ---- */
-
-static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t events)
-{
-    int fd = PQsocket(conn->pg);
-    if (fd < 0 || (fd == conn->fd && events == conn->watched))
-        return;
-    struct epoll_event event = {.events = events,
-                                .data.u64 = (uint64_t)conn->generation << 32 | conn->slot};
-    /* libpq may have closed one socket and opened another with the same number. */
-    if (epoll_ctl(pool->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
-        (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
-    conn->fd = fd;
-    conn->watched = events;
-}
-
-/* Closing the descriptor ends the watch. What can't be clean any more is cut off first, so that
- * libpq's goodbye never waits for a peer that does not read. */
-static void finish(struct dsql_conn *conn, bool politely)
-{
-    if (!conn->pg)
-        return;
-    int fd = PQsocket(conn->pg);
-    if (!politely && fd >= 0)
-        (void)shutdown(fd, SHUT_RDWR);
-    PQfinish(conn->pg);
-    conn->pg = NULL;
-    conn->fd = -1;
-    conn->watched = 0;
-    conn->generation++;
-}
-
 /* ---- closing ---- */
-
-static void tell_used(struct dsql_pool *pool)
-{
-    pool->budget->ops->used(pool->budget, dsql_reservoir_held(&pool->reservoir));
-}
 
 static void count_discard(struct dsql_pool *pool, enum dsql_discard why)
 {
@@ -122,11 +83,11 @@ static void close_one(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_
 {
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_DISCARDED,
              DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot));
-    finish(conn, is_polite(why));
+    dsql_connect_finish(conn, is_polite(why));
     lock_state(pool);
     forget_uses(pool, conn);
     dsql_reservoir_closed(&pool->reservoir, conn->slot);
-    tell_used(pool);
+    dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
     unlock_state(pool);
 }
@@ -155,198 +116,7 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
     unlock_state(pool);
 }
 
-/* ---- failures ---- */
-
-static void say_grief(struct dsql_pool *pool, const struct dsql_pool_grief *grief)
-{
-    bool needs_a_person = grief->cls == DSQL_CONNECT_DENIED || grief->cls == DSQL_CONNECT_TLS ||
-                          grief->cls == DSQL_CONNECT_TOKEN_EXPIRED;
-    dsql_log(dsql_log_default(),
-             needs_a_person ? DSQL_EVENT_POOL_DENIED : DSQL_EVENT_POOL_CONNECT_FAILED,
-             DSQL_F("endpoint", (const char *)pool->key),
-             DSQL_F("class", dsql_connect_class_name(grief->cls)),
-             DSQL_F("attempts", grief->attempts),
-             DSQL_F("sqlstate", (const char *)grief->error.sqlstate),
-             DSQL_F("detail", (const char *)grief->error.message),
-             DSQL_F("server_hint", (const char *)grief->error.hint),
-             DSQL_F("retry_ms", grief->retry_ns / DSQL_MS),
-             DSQL_F("hint", dsql_connect_advice(grief->cls)));
-}
-
-/* Failures of one kind that come together are one line. */
-static void say_grief_when_due(struct dsql_pool *pool, struct dsql_mono now)
-{
-    lock_state(pool);
-    struct dsql_pool_grief grief = pool->grief;
-    bool due = grief.pending && !dsql_mono_before(now, grief.log_at);
-    if (due)
-        pool->grief.pending = false;
-    unlock_state(pool);
-    if (due)
-        say_grief(pool, &grief);
-}
-
-/* With state_lock held. Answers whether *other, of another kind, has to be logged first. */
-static bool add_grief(struct dsql_pool *pool, const struct dsql_connect_report *report,
-                      struct dsql_mono now, int64_t retry_ns, struct dsql_pool_grief *other)
-{
-    struct dsql_pool_grief *grief = &pool->grief;
-    bool replaces = grief->pending && grief->cls != report->cls;
-    if (replaces)
-        *other = *grief;
-    if (!grief->pending || replaces)
-        *grief = (struct dsql_pool_grief){
-            .pending = true, .cls = report->cls, .log_at = dsql_mono_add(now, GRIEF_NS)};
-    grief->attempts++;
-    grief->error = pool->errors[0];
-    grief->retry_ns = retry_ns > grief->retry_ns ? retry_ns : grief->retry_ns;
-    pool->troubled = true;
-    return replaces;
-}
-
-/* What a failure means for everybody; `slot`, if it had one, is EMPTY afterwards. */
-static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
-                         struct dsql_mono began, int step, uint32_t slot)
-{
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    struct dsql_pool_grief other;
-    lock_state(pool);
-    dsql_stats_note_failure(pool, report, now);
-    struct dsql_refill_verdict verdict =
-        dsql_refill_failed(&pool->refill, report->cls, began, now, &pool->rng);
-    if (slot != DSQL_READY_NONE)
-        dsql_reservoir_failed(&pool->reservoir, slot, pool->refill.hopeless);
-    tell_used(pool);
-    if (report->cls == DSQL_CONNECT_THROTTLED)
-        pool->budget->ops->throttled(pool->budget, now);
-    if (report->cls == DSQL_CONNECT_FULL)
-        pool->budget->ops->refused_full(pool->budget, now);
-    bool say = add_grief(pool, report, now, verdict.wait_ns, &other);
-    pthread_cond_broadcast(&pool->progress);
-    unlock_state(pool);
-    if (say)
-        say_grief(pool, &other);
-    if (pool->metrics)
-        dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
-    if (verdict.renew_token && report->cls == DSQL_CONNECT_TOKEN_EXPIRED)
-        dsql_token_cache_forget(pool->tokens);
-    else if (verdict.renew_token)
-        dsql_token_cache_refused(pool->tokens);
-    if (report->cls == DSQL_CONNECT_NETWORK && pool->resolver)
-        dsql_resolver_failed(pool->resolver);
-}
-
-/* ---- connecting ---- */
-
-static void list_connect(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    conn->younger = NULL;
-    conn->older = pool->youngest;
-    if (pool->youngest)
-        pool->youngest->younger = conn;
-    else
-        pool->oldest = conn;
-    pool->youngest = conn;
-}
-
-static void unlist_connect(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    if (conn->older)
-        conn->older->younger = conn->younger;
-    else
-        pool->oldest = conn->younger;
-    if (conn->younger)
-        conn->younger->older = conn->older;
-    else
-        pool->youngest = conn->older;
-}
-
-/* Whether the process is out of descriptors: EMFILE or ENFILE, else 0. libpq meets that in many
- * places, not all of which it names. */
-static int lack_of_descriptors(const struct dsql_pool *pool)
-{
-    int copy = fcntl(pool->event, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0)
-        return errno;
-    (void)close(copy);
-    return 0;
-}
-
-static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out)
-{
-    struct dsql_connect_report report;
-    dsql_connect_explain(conn->pg, timed_out, timed_out ? 0 : lack_of_descriptors(pool), &report);
-    unlist_connect(pool, conn);
-    finish(conn, false);
-    note_failure(pool, &report, conn->began, DSQL_REFILL_CONNECT, conn->slot);
-}
-
-static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    int64_t took_ns = dsql_mono_since(now, conn->began);
-    unlist_connect(pool, conn);
-    watch(pool, conn, EPOLLRDHUP | EPOLLET);
-    (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
-    lock_state(pool);
-    dsql_reservoir_opened(&pool->reservoir, conn->slot, now, &pool->rng);
-    const struct dsql_lifespan *life = &pool->reservoir.slots[conn->slot].life;
-    conn->dies_at = life->dies_at.ns;
-    conn->backend_pid = PQbackendPID(conn->pg);
-    atomic_store_explicit(&conn->usable_until, life->usable_until.ns, memory_order_relaxed);
-    pool->handshake_ns += (took_ns - pool->handshake_ns) / 8;
-    dsql_refill_opened(&pool->refill);
-    dsql_stats_note_open(pool, now);
-    pool->budget->ops->opened(pool->budget, now);
-    bool recovered = pool->troubled;
-    pool->troubled = false;
-    uint32_t open = pool->reservoir.open;
-    unlock_state(pool);
-    dsql_checkout_offer(pool, conn);
-    lock_state(pool);
-    pthread_cond_broadcast(&pool->progress);
-    unlock_state(pool);
-    if (recovered)
-        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_RECOVERED,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open));
-}
-
-static void go_on_connecting(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    switch (PQconnectPoll(conn->pg)) {
-    case PGRES_POLLING_OK:
-        connect_succeeded(pool, conn);
-        break;
-    case PGRES_POLLING_READING:
-        watch(pool, conn, EPOLLIN);
-        break;
-    case PGRES_POLLING_WRITING:
-        watch(pool, conn, EPOLLOUT);
-        break;
-    case PGRES_POLLING_FAILED:
-    case PGRES_POLLING_ACTIVE:
-    default:
-        connect_failed(pool, conn, false);
-    }
-}
-
-static void begin_connecting(struct dsql_pool *pool, struct dsql_conn *conn,
-                             const struct dsql_secret *token, const char *address)
-{
-    list_connect(pool, conn);
-    dsql_connect_start(pool, conn, token, address);
-    if (!conn->pg || PQstatus(conn->pg) == CONNECTION_BAD)
-        connect_failed(pool, conn, false);
-    else
-        watch(pool, conn, EPOLLOUT); /* as if PQconnectPoll() had asked for it */
-}
-
-static void time_out_connects(struct dsql_pool *pool, struct dsql_mono now)
-{
-    while (pool->oldest &&
-           dsql_mono_since(now, pool->oldest->began) >= pool->options.connect_timeout_ns)
-        connect_failed(pool, pool->oldest, true);
-}
+/* ---- opening ---- */
 
 int64_t dsql_opener_inflight(struct dsql_pool *pool)
 {
@@ -370,40 +140,6 @@ static bool wants_one(struct dsql_pool *pool, struct dsql_mono now)
                  pool->reservoir.opening < dsql_opener_inflight(pool);
     unlock_state(pool);
     return wants;
-}
-
-static bool find_address(struct dsql_pool *pool, struct dsql_mono now,
-                         char address[DSQL_ADDRESS_SIZE])
-{
-    struct dsql_err err;
-    if (!pool->resolver) {
-        memcpy(address, pool->options.hostaddr, DSQL_ADDRESS_SIZE);
-        return true;
-    }
-    enum dsql_rc rc = dsql_resolver_address(pool->resolver, now, address, &err);
-    if (rc && rc != DSQL_TIMEOUT) {
-        struct dsql_connect_report report = {.cls = DSQL_CONNECT_NETWORK, .rc = rc};
-        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
-        note_failure(pool, &report, now, DSQL_REFILL_CONNECT, DSQL_READY_NONE);
-    }
-    return rc == DSQL_OK;
-}
-
-static bool find_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token)
-{
-    struct dsql_err err = {0};
-    enum dsql_rc rc = dsql_token_cache_try(pool->tokens, token, &err);
-    if (rc && rc != DSQL_TIMEOUT) {
-        struct dsql_connect_report report = {.cls = rc == DSQL_NO_MEMORY ? DSQL_CONNECT_RESOURCES
-                                                    : rc == DSQL_DENIED || rc == DSQL_INVALID
-                                                        ? DSQL_CONNECT_DENIED
-                                                        : DSQL_CONNECT_NETWORK,
-                                             .rc = rc};
-        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
-        (void)snprintf(report.hint, sizeof(report.hint), "%s", err.hint);
-        note_failure(pool, &report, now, DSQL_REFILL_TOKEN_PROVIDER, DSQL_READY_NONE);
-    }
-    return rc == DSQL_OK;
 }
 
 static bool find_permit(struct dsql_pool *pool, struct dsql_mono now)
@@ -439,14 +175,14 @@ static struct dsql_conn *take_slot(struct dsql_pool *pool, struct dsql_mono now)
     struct dsql_conn *conn = &pool->conns[slot];
     pool->attempts++;
     conn->began = now;
-    tell_used(pool);
+    dsql_pool_tell_used(pool);
     if (evicted) {
         count_discard(pool, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
         forget_uses(pool, conn);
     }
     unlock_state(pool);
     if (evicted)
-        finish(conn, true);
+        dsql_connect_finish(conn, true);
     return conn;
 }
 
@@ -454,13 +190,13 @@ static void open_some(struct dsql_pool *pool, struct dsql_mono now)
 {
     struct dsql_secret token = {0};
     char address[DSQL_ADDRESS_SIZE];
-    while (wants_one(pool, now) && find_address(pool, now, address) &&
-           find_token(pool, now, &token) && find_permit(pool, now)) {
+    while (wants_one(pool, now) && dsql_attempt_address(pool, now, address) &&
+           dsql_attempt_token(pool, now, &token) && find_permit(pool, now)) {
         struct dsql_conn *conn = take_slot(pool, now);
         if (!conn)
             break; /* the permit stays in hand */
         pool->permit_in_hand = false;
-        begin_connecting(pool, conn, &token, address);
+        dsql_attempt_begin(pool, conn, &token, address);
     }
     dsql_secret_fini(&token);
 }
@@ -532,16 +268,7 @@ static void drain_some(struct dsql_pool *pool)
         unlock_state(pool);
     }
     close_discarded(pool);
-    while (pool->oldest) {
-        struct dsql_conn *conn = pool->oldest;
-        unlist_connect(pool, conn);
-        finish(conn, false);
-        lock_state(pool);
-        dsql_reservoir_failed(&pool->reservoir, conn->slot, false);
-        tell_used(pool);
-        pthread_cond_broadcast(&pool->progress);
-        unlock_state(pool);
-    }
+    dsql_attempts_abandon(pool);
 }
 
 /*
@@ -596,7 +323,7 @@ static void handle(struct dsql_pool *pool, const struct epoll_event *event)
     bool opening = pool->reservoir.slots[conn->slot].state == DSQL_CONN_OPENING;
     unlock_state(pool);
     if (opening)
-        go_on_connecting(pool, conn);
+        dsql_attempt_go_on(pool, conn);
     else if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         hang_up(pool, conn);
 }
@@ -626,9 +353,7 @@ static int64_t time_to_sleep(struct dsql_pool *pool, struct dsql_mono now)
     int64_t permit_ns = dsql_mono_since(pool->permit_at, now);
     if (permit_ns > 0)
         lower(&wait_ns, permit_ns);
-    if (pool->oldest)
-        lower(&wait_ns,
-              pool->options.connect_timeout_ns - dsql_mono_since(now, pool->oldest->began));
+    lower(&wait_ns, dsql_attempts_wait_ns(pool, now));
     return wait_ns;
 }
 
@@ -638,7 +363,7 @@ static void turn(struct dsql_pool *pool)
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     atomic_store_explicit(&pool->near_ns, dsql_mono_add(now, NEAR_NS).ns, memory_order_relaxed);
     close_discarded(pool);
-    time_out_connects(pool, now);
+    dsql_attempts_time_out(pool, now);
     lock_state(pool);
     bool draining = pool->draining;
     unlock_state(pool);
@@ -648,7 +373,7 @@ static void turn(struct dsql_pool *pool)
         evict_some(pool, now);
         open_some(pool, now);
     }
-    say_grief_when_due(pool, now);
+    dsql_attempts_say_failures(pool, now);
     if (dsql_mono_since(now, pool->sampled_at) >= DSQL_S) {
         pool->sampled_at = now;
         dsql_stats_sample(pool);
@@ -680,7 +405,7 @@ static void cut_off(struct dsql_pool *pool)
 /* Everything that is not in a caller's hands is closed; what is, becomes an orphan. */
 static void end(struct dsql_pool *pool)
 {
-    say_grief_when_due(pool, (struct dsql_mono){INT64_MAX});
+    dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});
     drain_some(pool);
     cut_off(pool);
     lock_state(pool);

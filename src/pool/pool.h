@@ -8,8 +8,9 @@
  *     checkout.c      the hot path: checkout, return, discard
  *     waiters.c       those who wait, first come first served
  *     visitors.c      threads that are inside a return at this moment
- *     opener.c        the opener's loop
- *     connect.c       one connect: parameters, progress, what its failure means
+ *     opener.c        the opener's loop: when to open and to close, and how many
+ *     attempt.c       an attempt to connect: progress, deadline, what its end means for the pool
+ *     connect.c       what libpq is told, and what its words mean
  *     resolver.c      names to addresses, apart from the opener
  *     trust.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
@@ -133,7 +134,6 @@ struct dsql_pool {
     bool out_of_permits;                  /* (O) */
     bool permit_in_hand;                  /* (O) */
     struct dsql_mono permit_at;           /* (O) when to ask for the next */
-    struct dsql_mono token_at;            /* (O) likewise */
     struct dsql_mono sampled_at;          /* (O) */
     uint64_t uses_reported;               /* (O) */
     uint32_t look_at;                     /* (O) the next idle socket to look at */
@@ -158,6 +158,12 @@ static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)
     return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2;
 }
 
+/* With state_lock held: the budget learns how many slots are in use. */
+static inline void dsql_pool_tell_used(struct dsql_pool *pool)
+{
+    pool->budget->ops->used(pool->budget, dsql_reservoir_held(&pool->reservoir));
+}
+
 /* opener.c */
 DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);
 void dsql_opener_wake(struct dsql_pool *pool);
@@ -180,6 +186,8 @@ struct dsql_connect_report {
 /* Starts to connect; conn->pg is NULL if not even that worked. */
 void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
                         const struct dsql_secret *token, const char *address);
+/* Closes the connection, if there is one; politely: the server is told. */
+void dsql_connect_finish(struct dsql_conn *conn, bool politely);
 /* Why the connect failed; error_number, if not 0, is a reason that counts more than libpq's. */
 void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
                           struct dsql_connect_report *report);

@@ -1,0 +1,274 @@
+#include "pool/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define GRIEF_NS (100 * DSQL_MS)
+
+/* ---- failures ---- */
+
+static void say_grief(struct dsql_pool *pool, const struct dsql_pool_grief *grief)
+{
+    bool needs_a_person = grief->cls == DSQL_CONNECT_DENIED || grief->cls == DSQL_CONNECT_TLS ||
+                          grief->cls == DSQL_CONNECT_TOKEN_EXPIRED;
+    dsql_log(dsql_log_default(),
+             needs_a_person ? DSQL_EVENT_POOL_DENIED : DSQL_EVENT_POOL_CONNECT_FAILED,
+             DSQL_F("endpoint", (const char *)pool->key),
+             DSQL_F("class", dsql_connect_class_name(grief->cls)),
+             DSQL_F("attempts", grief->attempts),
+             DSQL_F("sqlstate", (const char *)grief->error.sqlstate),
+             DSQL_F("detail", (const char *)grief->error.message),
+             DSQL_F("server_hint", (const char *)grief->error.hint),
+             DSQL_F("retry_ms", grief->retry_ns / DSQL_MS),
+             DSQL_F("hint", dsql_connect_advice(grief->cls)));
+}
+
+/* Failures of one kind that come together are one line. */
+void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now)
+{
+    pthread_mutex_lock(&pool->state_lock);
+    struct dsql_pool_grief grief = pool->grief;
+    bool due = grief.pending && !dsql_mono_before(now, grief.log_at);
+    if (due)
+        pool->grief.pending = false;
+    pthread_mutex_unlock(&pool->state_lock);
+    if (due)
+        say_grief(pool, &grief);
+}
+
+/* With state_lock held. Answers whether *other, of another kind, has to be logged first. */
+static bool add_grief(struct dsql_pool *pool, const struct dsql_connect_report *report,
+                      struct dsql_mono now, int64_t retry_ns, struct dsql_pool_grief *other)
+{
+    struct dsql_pool_grief *grief = &pool->grief;
+    bool replaces = grief->pending && grief->cls != report->cls;
+    if (replaces)
+        *other = *grief;
+    if (!grief->pending || replaces)
+        *grief = (struct dsql_pool_grief){
+            .pending = true, .cls = report->cls, .log_at = dsql_mono_add(now, GRIEF_NS)};
+    grief->attempts++;
+    grief->error = pool->errors[0];
+    grief->retry_ns = retry_ns > grief->retry_ns ? retry_ns : grief->retry_ns;
+    pool->troubled = true;
+    return replaces;
+}
+
+/* What a failure means for everybody; `slot`, if it had one, is EMPTY afterwards. */
+static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
+                         struct dsql_mono began, int step, uint32_t slot)
+{
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_pool_grief other;
+    pthread_mutex_lock(&pool->state_lock);
+    dsql_stats_note_failure(pool, report, now);
+    struct dsql_refill_verdict verdict =
+        dsql_refill_failed(&pool->refill, report->cls, began, now, &pool->rng);
+    if (slot != DSQL_READY_NONE)
+        dsql_reservoir_failed(&pool->reservoir, slot, pool->refill.hopeless);
+    dsql_pool_tell_used(pool);
+    if (report->cls == DSQL_CONNECT_THROTTLED)
+        pool->budget->ops->throttled(pool->budget, now);
+    if (report->cls == DSQL_CONNECT_FULL)
+        pool->budget->ops->refused_full(pool->budget, now);
+    bool say = add_grief(pool, report, now, verdict.wait_ns, &other);
+    pthread_cond_broadcast(&pool->progress);
+    pthread_mutex_unlock(&pool->state_lock);
+    if (say)
+        say_grief(pool, &other);
+    if (pool->metrics)
+        dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
+    if (verdict.renew_token && report->cls == DSQL_CONNECT_TOKEN_EXPIRED)
+        dsql_token_cache_forget(pool->tokens);
+    else if (verdict.renew_token)
+        dsql_token_cache_refused(pool->tokens);
+    if (report->cls == DSQL_CONNECT_NETWORK && pool->resolver)
+        dsql_resolver_failed(pool->resolver);
+}
+
+/* ---- what it needs ---- */
+
+bool dsql_attempt_address(struct dsql_pool *pool, struct dsql_mono now,
+                          char address[DSQL_ADDRESS_SIZE])
+{
+    struct dsql_err err;
+    if (!pool->resolver) {
+        memcpy(address, pool->options.hostaddr, DSQL_ADDRESS_SIZE);
+        return true;
+    }
+    enum dsql_rc rc = dsql_resolver_address(pool->resolver, now, address, &err);
+    if (rc && rc != DSQL_TIMEOUT) {
+        struct dsql_connect_report report = {.cls = DSQL_CONNECT_NETWORK, .rc = rc};
+        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
+        note_failure(pool, &report, now, DSQL_REFILL_CONNECT, DSQL_READY_NONE);
+    }
+    return rc == DSQL_OK;
+}
+
+bool dsql_attempt_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token)
+{
+    struct dsql_err err = {0};
+    enum dsql_rc rc = dsql_token_cache_try(pool->tokens, token, &err);
+    if (rc && rc != DSQL_TIMEOUT) {
+        struct dsql_connect_report report = {.cls = rc == DSQL_NO_MEMORY ? DSQL_CONNECT_RESOURCES
+                                                    : rc == DSQL_DENIED || rc == DSQL_INVALID
+                                                        ? DSQL_CONNECT_DENIED
+                                                        : DSQL_CONNECT_NETWORK,
+                                             .rc = rc};
+        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
+        (void)snprintf(report.hint, sizeof(report.hint), "%s", err.hint);
+        note_failure(pool, &report, now, DSQL_REFILL_TOKEN_PROVIDER, DSQL_READY_NONE);
+    }
+    return rc == DSQL_OK;
+}
+
+/* ---- progress ---- */
+
+static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t events)
+{
+    int fd = PQsocket(conn->pg);
+    if (fd < 0 || (fd == conn->fd && events == conn->watched))
+        return;
+    struct epoll_event event = {.events = events,
+                                .data.u64 = (uint64_t)conn->generation << 32 | conn->slot};
+    /* libpq may have closed one socket and opened another with the same number. */
+    if (epoll_ctl(pool->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
+        (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
+    conn->fd = fd;
+    conn->watched = events;
+}
+
+static void list_connect(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    conn->younger = NULL;
+    conn->older = pool->youngest;
+    if (pool->youngest)
+        pool->youngest->younger = conn;
+    else
+        pool->oldest = conn;
+    pool->youngest = conn;
+}
+
+static void unlist_connect(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    if (conn->older)
+        conn->older->younger = conn->younger;
+    else
+        pool->oldest = conn->younger;
+    if (conn->younger)
+        conn->younger->older = conn->older;
+    else
+        pool->youngest = conn->older;
+}
+
+/* Whether the process is out of descriptors: EMFILE or ENFILE, else 0. libpq meets that in many
+ * places, not all of which it names. */
+static int lack_of_descriptors(const struct dsql_pool *pool)
+{
+    int copy = fcntl(pool->event, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return errno;
+    (void)close(copy);
+    return 0;
+}
+
+static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out)
+{
+    struct dsql_connect_report report;
+    dsql_connect_explain(conn->pg, timed_out, timed_out ? 0 : lack_of_descriptors(pool), &report);
+    unlist_connect(pool, conn);
+    dsql_connect_finish(conn, false);
+    note_failure(pool, &report, conn->began, DSQL_REFILL_CONNECT, conn->slot);
+}
+
+static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    int64_t took_ns = dsql_mono_since(now, conn->began);
+    unlist_connect(pool, conn);
+    watch(pool, conn, EPOLLRDHUP | EPOLLET);
+    (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
+    pthread_mutex_lock(&pool->state_lock);
+    dsql_reservoir_opened(&pool->reservoir, conn->slot, now, &pool->rng);
+    const struct dsql_lifespan *life = &pool->reservoir.slots[conn->slot].life;
+    conn->dies_at = life->dies_at.ns;
+    conn->backend_pid = PQbackendPID(conn->pg);
+    atomic_store_explicit(&conn->usable_until, life->usable_until.ns, memory_order_relaxed);
+    pool->handshake_ns += (took_ns - pool->handshake_ns) / 8;
+    dsql_refill_opened(&pool->refill);
+    dsql_stats_note_open(pool, now);
+    pool->budget->ops->opened(pool->budget, now);
+    bool recovered = pool->troubled;
+    pool->troubled = false;
+    uint32_t open = pool->reservoir.open;
+    pthread_mutex_unlock(&pool->state_lock);
+    dsql_checkout_offer(pool, conn);
+    pthread_mutex_lock(&pool->state_lock);
+    pthread_cond_broadcast(&pool->progress);
+    pthread_mutex_unlock(&pool->state_lock);
+    if (recovered)
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_RECOVERED,
+                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open));
+}
+
+void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    switch (PQconnectPoll(conn->pg)) {
+    case PGRES_POLLING_OK:
+        connect_succeeded(pool, conn);
+        break;
+    case PGRES_POLLING_READING:
+        watch(pool, conn, EPOLLIN);
+        break;
+    case PGRES_POLLING_WRITING:
+        watch(pool, conn, EPOLLOUT);
+        break;
+    case PGRES_POLLING_FAILED:
+    case PGRES_POLLING_ACTIVE:
+    default:
+        connect_failed(pool, conn, false);
+    }
+}
+
+void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
+                        const struct dsql_secret *token, const char *address)
+{
+    list_connect(pool, conn);
+    dsql_connect_start(pool, conn, token, address);
+    if (!conn->pg || PQstatus(conn->pg) == CONNECTION_BAD)
+        connect_failed(pool, conn, false);
+    else
+        watch(pool, conn, EPOLLOUT); /* as if PQconnectPoll() had asked for it */
+}
+
+void dsql_attempts_time_out(struct dsql_pool *pool, struct dsql_mono now)
+{
+    while (pool->oldest &&
+           dsql_mono_since(now, pool->oldest->began) >= pool->options.connect_timeout_ns)
+        connect_failed(pool, pool->oldest, true);
+}
+
+int64_t dsql_attempts_wait_ns(const struct dsql_pool *pool, struct dsql_mono now)
+{
+    if (!pool->oldest)
+        return INT64_MAX;
+    return pool->options.connect_timeout_ns - dsql_mono_since(now, pool->oldest->began);
+}
+
+void dsql_attempts_abandon(struct dsql_pool *pool)
+{
+    while (pool->oldest) {
+        struct dsql_conn *conn = pool->oldest;
+        unlist_connect(pool, conn);
+        dsql_connect_finish(conn, false);
+        pthread_mutex_lock(&pool->state_lock);
+        dsql_reservoir_failed(&pool->reservoir, conn->slot, false);
+        dsql_pool_tell_used(pool);
+        pthread_cond_broadcast(&pool->progress);
+        pthread_mutex_unlock(&pool->state_lock);
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * One attempt to connect, from the address and the token it needs to a ready connection or to a
+ * failure that is explained. Several are under way at once; none of these functions waits.
+ *
+ * All are the opener's: it calls them without state_lock held. An attempt owns its slot, which is
+ * OPENING, until it ends: then the slot is READY and on offer, or EMPTY, and core, the budget and
+ * the stats know why. Failures of one kind that come together are logged as one line.
+ *
+ * Sockets are watched in the pool's epoll; an event's data is the slot, and above it, in the upper
+ * 32 bits, the slot's generation. A ready connection stays watched for the other side's hang-up.
+ */
+#ifndef DSQL_POOL_ATTEMPT_H
+#define DSQL_POOL_ATTEMPT_H
+
+#include "pool/pool.h"
+
+/* What an attempt needs first. False: not there yet, or a failure that is noted. */
+bool dsql_attempt_address(struct dsql_pool *pool, struct dsql_mono now,
+                          char address[DSQL_ADDRESS_SIZE]);
+bool dsql_attempt_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token);
+
+/* Starts one in a slot that is OPENING, with conn->began set. */
+void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
+                        const struct dsql_secret *token, const char *address);
+/* Its socket has an event. */
+void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn);
+
+/* Fails those that have taken too long. */
+void dsql_attempts_time_out(struct dsql_pool *pool, struct dsql_mono now);
+/* Until the next one will have; INT64_MAX if none is under way. */
+int64_t dsql_attempts_wait_ns(const struct dsql_pool *pool, struct dsql_mono now);
+/* Ends all of them; that is no failure. */
+void dsql_attempts_abandon(struct dsql_pool *pool);
+
+/* Logs the failures that were collected, once it is time to. */
+void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now);
+
+#endif
