@@ -270,19 +270,13 @@ static struct dsql_mono earlier(struct dsql_mono a, struct dsql_mono b)
     return dsql_mono_before(a, b) ? a : b;
 }
 
-struct due {
-    struct dsql_mono at;
-    bool planned;
-    int64_t flow_wants; /* by the plan */
-};
-
-static struct due due_at(const struct dsql_blocks *b, struct dsql_mono now)
+static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now)
 {
     struct dsql_mono at = b->beat_at;
     if (b->busy || b->left)
-        return (struct due){.at = never};
+        return never;
     if (!b->known || !b->joined || b->unsettled)
-        return (struct due){.at = b->retry_at};
+        return b->retry_at;
     struct slot_plan slots = plan_slots(b);
     if (slots.urgent) /* what is given back goes in parcels, not one request for each */
         at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
@@ -296,26 +290,12 @@ static struct due due_at(const struct dsql_blocks *b, struct dsql_mono now)
         at = earlier(at, b->poll_at);
     if (dsql_mono_before(at, b->retry_at))
         at = b->retry_at;
-    return (struct due){at, true, permits.wants};
+    return at;
 }
 
-/* The next plan goes by what this one wants. */
-static void note_wants(struct dsql_blocks *b, int64_t flow)
+int64_t dsql_blocks_due_ns(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    dsql_blocks_own(b)->of[DSQL_FLOW].wants = flow;
-}
-
-static struct dsql_mono plan_ahead(struct dsql_blocks *b, struct dsql_mono now)
-{
-    struct due due = due_at(b, now);
-    if (due.planned)
-        note_wants(b, due.flow_wants);
-    return due.at;
-}
-
-int64_t dsql_blocks_due_ns(struct dsql_blocks *b, struct dsql_mono now)
-{
-    struct dsql_mono at = plan_ahead(b, now);
+    struct dsql_mono at = due_at(b, now);
     return at.ns == never.ns ? INT64_MAX : most(0, dsql_mono_since(at, now));
 }
 
@@ -356,7 +336,6 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
                         bool beat_due)
 {
     struct dsql_permit_plan plan = dsql_permit_plan_now(b, now);
-    note_wants(b, plan.wants);
     if (!plan.hurried && (plan.surplus || b->refusals > 1)) {
         /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
          * the view was old, and brought a new one. */
@@ -429,7 +408,7 @@ bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, struct dsql_r
 {
     if (b->draining && !b->joined && !b->unsettled && !b->busy)
         b->left = true;
-    if (plan_ahead(b, now).ns > now.ns)
+    if (due_at(b, now).ns > now.ns)
         return false;
     fill_purse(b, now);
     b->drawn = b->returned = 0;

@@ -118,7 +118,7 @@ bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now,
 
 /* How long until dsql_blocks_next() has something to say, if nothing happens before; INT64_MAX
  * while a request is under way. Plans anew, and each plan goes by the flow the last one wanted. */
-int64_t dsql_blocks_due_ns(struct dsql_blocks *blocks, struct dsql_mono now);
+int64_t dsql_blocks_due_ns(const struct dsql_blocks *blocks, struct dsql_mono now);
 
 enum dsql_blocks_outcome {
     DSQL_BLOCKS_APPLIED, /* view is the item afterwards */

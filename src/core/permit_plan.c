@@ -91,10 +91,10 @@ static void plan_flow(const struct dsql_blocks *b, int64_t need, struct dsql_per
     size_t index = (size_t)(own - b->view.blocks);
     int64_t all = dsql_blocks_full_rate(b), room = all - dsql_registry_sum(&b->view, DSQL_FLOW);
     int64_t wants = upkeep_flow(b);
+    plan->fills_pot = !plan->hurried && fills_pot(b, wants);
     if (plan->hurried) /* in half a second */
         wants = most(wants, least(all, 2 * least(need, b->config.rate) * DSQL_PERMIT));
-    else if (fills_pot(b, own->of[DSQL_FLOW].wants) &&
-             (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
+    else if (plan->fills_pot && (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
         wants += all / POT_PART;
     struct dsql_stake stake = dsql_registry_stake(&b->view, DSQL_FLOW, index, wants, all);
     int64_t raise = least(room, stake.share - b->flow);
@@ -120,8 +120,7 @@ static void plan_purse(const struct dsql_blocks *b, int64_t need, int64_t have,
     plan->draw = least(batch, least(b->view.pot, most(lack, keep - b->purse_most)));
     if (plan->draw > 0) {
         plan->purse += plan->draw;
-    } else if (fills_pot(b, plan->wants) &&
-               !plan->hurried) { /* what flows in beyond its own goes into the pot */
+    } else if (plan->fills_pot) { /* what flows in beyond its own goes into the pot */
         plan->give = most(0, have - keep);
         plan->purse -= plan->give;
         keep = plan->purse + most(0, free_purse(b));

@@ -1,9 +1,8 @@
 /*
  * Which flow and purse an owner of the protocol `blocks` should have, what it takes from the pot or
  * puts there, and whether that is worth a request of its own. Part of core/blocks.c, which makes
- * the requests; nobody else includes this. A plan follows from the owner and the time, and making
- * one changes nothing: whoever acts on it also notes the flow it wants in the view, because whether
- * the owner fills the pot goes by what it wanted before.
+ * the requests; nobody else includes this. A plan follows from the owner and the time; making one
+ * changes nothing, so that asked twice the answer is the same.
  */
 #ifndef DSQL_CORE_PERMIT_PLAN_H
 #define DSQL_CORE_PERMIT_PLAN_H
@@ -15,6 +14,7 @@ struct dsql_permit_plan {
     int64_t wants;        /* flow it would like to have, for others to know */
     int64_t draw, give;   /* from and to the pot */
     bool hurried, urgent; /* urgent: worth a request now */
+    bool fills_pot;       /* for the fleet, while nobody lacks anything */
     bool surplus;         /* holds much that it does not need */
 };
 

@@ -48,6 +48,8 @@ contains "$out" '  budget: 100/s + burst 100'
 contains "$out" ' before the first filling, 0 after it'
 expect 0 "$dsql" sim run mass-drop --json
 jq -e '.empties > 0 and .late_empties == 0 and ([.services[].empties] | add) == .empties' <<<"$out" >"$scratch/jq" || fail "$out"
+# A world in which an owner's plan once changed each time it was made, and time stood still.
+expect 0 timeout 120 "$dsql" sim fuzz --case 8671573820339194824
 # 22,000 connections at the quota everybody has.
 sed 's/connections: 25000/connections: 10000/; s/duration: 30m/duration: 6m/' "$SOURCE_DIR/scenarios/ecs-400wps.yaml" >"$scratch/own.yaml"
 expect 1 "$dsql" sim run "$scratch/own.yaml"

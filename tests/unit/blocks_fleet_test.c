@@ -76,7 +76,7 @@ static void pool_acts(struct fleet *f, struct member *m)
     m->ask_ns = f->now_ns + wait_ns;
 }
 
-static int64_t next_event(const struct fleet *f, struct member *m)
+static int64_t next_event(const struct fleet *f, const struct member *m)
 {
     int64_t due_ns = dsql_blocks_due_ns(&m->core, now(f));
     int64_t at_ns = due_ns > DSQL_H ? f->now_ns + DSQL_H : f->now_ns + due_ns;
