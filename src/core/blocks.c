@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "core/permit_plan.h"
 
 enum {
@@ -14,18 +15,9 @@ enum {
 
 static const struct dsql_mono never = {INT64_MAX};
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t dsql_blocks_beat_ns(int64_t ttl_ns)
 {
-    return least(ttl_ns / BEATS_PER_TTL, BEAT_MAX_NS);
+    return dsql_least(ttl_ns / BEATS_PER_TTL, BEAT_MAX_NS);
 }
 
 int64_t dsql_blocks_still_ns(int64_t ttl_ns)
@@ -93,7 +85,7 @@ static void replan(struct dsql_blocks *b)
     struct dsql_stake stake =
         dsql_registry_stake(&b->view, DSQL_SLOTS, index, own->of[DSQL_SLOTS].wants, total(b));
     if (room < 0 || stake.others_lack > room)
-        b->allow = least(b->slots, stake.share);
+        b->allow = dsql_least(b->slots, stake.share);
     if (b->draining)
         b->allow = 0;
 }
@@ -111,7 +103,7 @@ void dsql_blocks_used(struct dsql_blocks *b, int64_t n)
 {
     assert(n >= 0);
     b->used = n;
-    if (n >= least(b->want, b->slots))
+    if (n >= dsql_least(b->want, b->slots))
         b->hurrying = false;
 }
 
@@ -141,9 +133,9 @@ static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
 {
     int64_t n = good == DSQL_SLOTS ? b->slots : b->flow;
     if (b->busy && b->flight.set_block)
-        n = least(n, b->flight.block.of[good].has);
+        n = dsql_least(n, b->flight.block.of[good].has);
     if (b->unsettled && b->doubt.set_block)
-        n = least(n, b->doubt.block.of[good].has);
+        n = dsql_least(n, b->doubt.block.of[good].has);
     return n;
 }
 
@@ -151,9 +143,9 @@ int64_t dsql_blocks_sure_purse(const struct dsql_blocks *b)
 {
     int64_t n = b->purse_most;
     if (b->busy && b->flight.set_block)
-        n = least(n, b->flight.block.purse);
+        n = dsql_least(n, b->flight.block.purse);
     if (b->unsettled && b->doubt.set_block)
-        n = least(n, b->doubt.block.purse);
+        n = dsql_least(n, b->doubt.block.purse);
     return n;
 }
 
@@ -186,9 +178,9 @@ int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
 int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
 {
     if (!b->joined)
-        return dsql_mono_before(now, b->grace_until) ? least(b->used, b->grace_slots) : 0;
-    int64_t n = least(sure(b, DSQL_SLOTS), b->allow);
-    return dsql_mono_before(now, b->fresh_until) ? n : least(n, b->used); /* (K2), (K4) */
+        return dsql_mono_before(now, b->grace_until) ? dsql_least(b->used, b->grace_slots) : 0;
+    int64_t n = dsql_least(sure(b, DSQL_SLOTS), b->allow);
+    return dsql_mono_before(now, b->fresh_until) ? n : dsql_least(n, b->used); /* (K2), (K4) */
 }
 
 bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wait_ns)
@@ -209,8 +201,8 @@ bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wa
     b->asked = true;
     *wait_ns = DSQL_S;
     if (may)
-        *wait_ns = least(DSQL_S, dsql_purse_wait_ns(&b->purse, dsql_blocks_flow_in_effect(b),
-                                                    dsql_blocks_sure_purse(b), now));
+        *wait_ns = dsql_least(DSQL_S, dsql_purse_wait_ns(&b->purse, dsql_blocks_flow_in_effect(b),
+                                                         dsql_blocks_sure_purse(b), now));
     return false;
 }
 
@@ -232,10 +224,10 @@ static struct slot_plan plan_slots(const struct dsql_blocks *b)
     if (share > b->slots) {
         plan.starving = room <= 0;
         plan.urgent = room > 0;
-        plan.slots += room > 0 ? least(room, share - b->slots) : 0;
+        plan.slots += room > 0 ? dsql_least(room, share - b->slots) : 0;
         return plan;
     }
-    int64_t keep = most(b->used, least(b->allow, own->of[DSQL_SLOTS].wants));
+    int64_t keep = dsql_most(b->used, dsql_least(b->allow, own->of[DSQL_SLOTS].wants));
     if (keep < b->slots) {
         plan.slots = keep;
         plan.urgent = b->allow < b->slots;
@@ -251,7 +243,7 @@ static bool is_dead(const struct dsql_blocks *b, const struct dsql_blocks_seen *
     if (dsql_mono_since(now, seen->since) < dsql_blocks_still_ns(b->config.ttl_ns))
         return false;
     const struct dsql_block *block = dsql_registry_find(&b->view, seen->id);
-    int64_t still_ns = dsql_blocks_still_ns(most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
+    int64_t still_ns = dsql_blocks_still_ns(dsql_most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
     return dsql_mono_since(now, seen->since) >= still_ns &&
            dsql_mono_since(now, b->proof) <= b->gap_ns;
 }
@@ -296,7 +288,7 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
 int64_t dsql_blocks_due_ns(const struct dsql_blocks *b, struct dsql_mono now)
 {
     struct dsql_mono at = due_at(b, now);
-    return at.ns == never.ns ? INT64_MAX : most(0, dsql_mono_since(at, now));
+    return at.ns == never.ns ? INT64_MAX : dsql_most(0, dsql_mono_since(at, now));
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -316,7 +308,7 @@ static struct dsql_registry_op join_op(struct dsql_blocks *b)
 {
     struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_JOIN);
     /* Our share is known once we are in it; what is free and was ours may be taken at once. */
-    int64_t again = least(b->grace_slots, most(0, free_slots(b)));
+    int64_t again = dsql_least(b->grace_slots, dsql_most(0, free_slots(b)));
     op.set_block = true;
     op.grow = again > 0;
     op.version_old = b->view.version;
@@ -339,8 +331,8 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
     if (!plan.hurried && (plan.surplus || b->refusals > 1)) {
         /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
          * the view was old, and brought a new one. */
-        plan.flow = least(plan.flow, b->flow);
-        plan.purse = least(plan.purse, b->purse_most - plan.give + plan.draw);
+        plan.flow = dsql_least(plan.flow, b->flow);
+        plan.purse = dsql_least(plan.purse, b->purse_most - plan.give + plan.draw);
     }
     op->block.of[DSQL_FLOW] = (struct dsql_part){plan.flow, plan.wants};
     op->block.purse = plan.purse;
@@ -358,12 +350,12 @@ static void add_recovery(struct dsql_blocks *b, struct dsql_registry_op *op, str
 {
     int64_t up = dsql_blocks_full_rate(b);
     int64_t passed_ms = dsql_mono_since(now, b->rate_since) / DSQL_MS;
-    int64_t gain = up / 1000 * least(passed_ms, INT64_C(1000) * RECOVERY_S) / RECOVERY_S;
+    int64_t gain = up / 1000 * dsql_least(passed_ms, INT64_C(1000) * RECOVERY_S) / RECOVERY_S;
     if (b->view.rate >= up || gain <= 0 || b->refusals > 0)
         return;
     op->set_rate = true;
     op->rate_old = b->view.rate;
-    op->rate_new = least(up, b->view.rate + gain);
+    op->rate_new = dsql_least(up, b->view.rate + gain);
 }
 
 static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
@@ -393,7 +385,7 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
     if (b->slow_pending) {
         op.set_rate = op.empty_pot = true;
         op.rate_old = b->view.rate;
-        op.rate_new = most(DSQL_PERMIT, b->view.rate / 2);
+        op.rate_new = dsql_most(DSQL_PERMIT, b->view.rate / 2);
         op.block.of[DSQL_FLOW] = (struct dsql_part){b->flow, own->of[DSQL_FLOW].wants};
         op.block.purse = b->purse_most;
     } else {
@@ -487,8 +479,9 @@ static void forget_block(struct dsql_blocks *b, struct dsql_mono now)
         b->counts.blocks_lost++;
         b->grace_until = dsql_mono_add(now, DSQL_S);
     }
-    b->grace_slots =
-        dsql_mono_before(now, b->grace_until) ? least(b->used, most(0, free_slots(b))) : 0;
+    b->grace_slots = dsql_mono_before(now, b->grace_until)
+                         ? dsql_least(b->used, dsql_most(0, free_slots(b)))
+                         : 0;
     b->joined = b->unsettled = false;
     b->slots = b->flow = b->purse_most = b->purse.amount = b->allow = 0;
 }
@@ -520,7 +513,7 @@ static void take_over(struct dsql_blocks *b, const struct dsql_block *own)
     b->slots = own->of[DSQL_SLOTS].has;
     b->flow = own->of[DSQL_FLOW].has;
     b->purse_most = own->purse;
-    b->purse.amount = least(b->purse.amount, own->purse * DSQL_PURSE_ONE);
+    b->purse.amount = dsql_least(b->purse.amount, own->purse * DSQL_PURSE_ONE);
 }
 
 static void applied(struct dsql_blocks *b, struct dsql_mono now)
@@ -581,7 +574,7 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
     }
     if (b->slow_pending && b->view.rate < b->slow_rate)
         b->slow_pending = false; /* somebody else has reported it */
-    int64_t most_ns = b->refusals <= 2 ? 0 : (10 * DSQL_MS) << least(b->refusals, 6);
+    int64_t most_ns = b->refusals <= 2 ? 0 : (10 * DSQL_MS) << dsql_least(b->refusals, 6);
     b->retry_at = dsql_mono_add(now, dsql_rng_between(&b->rng, 0, most_ns));
 }
 
@@ -596,8 +589,8 @@ static void lost(struct dsql_blocks *b, struct dsql_mono now)
         b->doubt_returned = b->returned;
     }
     b->failures += b->failures < 16;
-    int64_t wait_ns =
-        least((100 * DSQL_MS) << least(b->failures, 8), least(b->beat_ns, 5 * DSQL_S));
+    int64_t wait_ns = dsql_least((100 * DSQL_MS) << dsql_least(b->failures, 8),
+                                 dsql_least(b->beat_ns, 5 * DSQL_S));
     b->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&b->rng, 0, wait_ns / 2));
 }
 
@@ -631,7 +624,7 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
     replan(b);
     b->jitter = dsql_rng_between(&b->rng, 0, PER_MILLE);
     if (b->joined && plan_slots(b).starving) {
-        int64_t wait_ns = least(b->beat_ns, DSQL_S << least(b->starved, 6));
+        int64_t wait_ns = dsql_least(b->beat_ns, DSQL_S << dsql_least(b->starved, 6));
         b->poll_at = dsql_mono_add(now, wait_ns - dsql_rng_between(&b->rng, 0, wait_ns / 4));
         b->starved += b->starved < 16;
     } else {

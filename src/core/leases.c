@@ -4,17 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
+
 #define GRACE_NS (2 * DSQL_S)
 enum { SLOW_SECONDS = 2 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 static int64_t second_of(struct dsql_wall wall)
 {
     return wall.ns / DSQL_S;
@@ -23,7 +17,7 @@ static int64_t second_of(struct dsql_wall wall)
 static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
 {
     /* About one survey a TTL in the whole fleet; more while somebody seems to stand still. */
-    int64_t owners = (int64_t)most(1, (int64_t)l->owner_count);
+    int64_t owners = dsql_most(1, (int64_t)l->owner_count);
     for (size_t i = 0; i < l->owner_count; i++) {
         if (dsql_mono_since(now, l->owners[i].since) > l->config.ttl_ns / 2 &&
             strcmp(l->owners[i].id, l->config.owner) != 0)
@@ -91,11 +85,11 @@ void dsql_leases_drain(struct dsql_leases *l)
 int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
 {
     int64_t grace = dsql_mono_before(now, l->grace_until) ? l->grace : 0;
-    int64_t n = least((int64_t)l->count, l->draining ? 0 : INT64_MAX) + grace;
+    int64_t n = dsql_least((int64_t)l->count, l->draining ? 0 : INT64_MAX) + grace;
     if ((l->busy || l->repeat) && l->flight.kind == DSQL_LEASES_RELEASE)
         n -= l->flight.count; /* given back, whether or not it is confirmed */
-    n = most(n, 0);
-    return dsql_mono_before(now, l->fresh_until) ? n : least(n, l->used);
+    n = dsql_most(n, 0);
+    return dsql_mono_before(now, l->fresh_until) ? n : dsql_least(n, l->used);
 }
 
 bool dsql_leases_permit(struct dsql_leases *l, struct dsql_wall wall)
@@ -118,7 +112,7 @@ static int64_t wanted(const struct dsql_leases *l)
 
 static int64_t surplus(const struct dsql_leases *l)
 {
-    return (int64_t)l->count - most(l->used, wanted(l));
+    return (int64_t)l->count - dsql_most(l->used, wanted(l));
 }
 
 /* The request there is to make now; false if none. *wait_ns is how long until there may be one. */
@@ -167,8 +161,8 @@ static bool choose(const struct dsql_leases *l, struct dsql_mono now, struct dsq
         }
         at = dsql_mono_before(l->survey_at, at) ? l->survey_at : at;
     }
-    *wait_ns =
-        least(wall_wait_ns, at.ns == INT64_MAX ? INT64_MAX : most(0, dsql_mono_since(at, now)));
+    *wait_ns = dsql_least(wall_wait_ns,
+                          at.ns == INT64_MAX ? INT64_MAX : dsql_most(0, dsql_mono_since(at, now)));
     return false;
 }
 
@@ -180,7 +174,7 @@ int64_t dsql_leases_due_ns(const struct dsql_leases *l, struct dsql_mono now, st
         return INT64_MAX;
     if (!l->repeat && !choose(l, now, wall, &kind, &wait_ns))
         return wait_ns;
-    return most(0, dsql_mono_since(l->retry_at, now));
+    return dsql_most(0, dsql_mono_since(l->retry_at, now));
 }
 
 static void take_ids(const struct dsql_leases *l, struct dsql_leases_op *op, size_t from)
@@ -198,7 +192,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
     *op = (struct dsql_leases_op){.kind = kind};
     switch (kind) {
     case DSQL_LEASES_ACQUIRE:
-        op->count = least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
+        op->count = dsql_least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
         op->beat = ++l->beat; /* after a time without leases, too, the owner has moved */
         for (int64_t i = 0; i < op->count; i++)
             (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",
@@ -206,7 +200,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
                            (unsigned long long)dsql_rng_next(&l->rng));
         break;
     case DSQL_LEASES_RELEASE:
-        op->count = least(surplus(l), DSQL_LEASES_BATCH);
+        op->count = dsql_least(surplus(l), DSQL_LEASES_BATCH);
         take_ids(l, op, l->count - (size_t)op->count);
         break;
     case DSQL_LEASES_RENEW:
@@ -217,11 +211,12 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
         break;
     case DSQL_LEASES_CONNECT:
         op->second = second_of(wall);
-        op->count = most(1, least(most(1, dsql_leases_slots(l, l->sent) - l->used), l->draw));
+        op->count = dsql_most(
+            1, dsql_least(dsql_most(1, dsql_leases_slots(l, l->sent) - l->used), l->draw));
         break;
     case DSQL_LEASES_SLOW:
         op->second = l->slow_from + SLOW_SECONDS - l->slow_seconds;
-        op->count = most(1, l->config.rate / 2);
+        op->count = dsql_most(1, l->config.rate / 2);
         break;
     case DSQL_LEASES_LOOK:
         if (l->survey == SURVEY_IDLE)
@@ -297,9 +292,9 @@ static enum dsql_rc acquired(struct dsql_leases *l, struct dsql_mono now)
     enum dsql_rc rc = hold(l, &l->flight);
     if (rc)
         return rc;
-    l->grace = most(0, l->grace - l->flight.count);
-    l->parcel = least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH) > 0
-                    ? (size_t)least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH)
+    l->grace = dsql_most(0, l->grace - l->flight.count);
+    l->parcel = dsql_least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH) > 0
+                    ? (size_t)dsql_least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH)
                     : 1;
     if (first) {
         l->renew_at = dsql_mono_add(l->sent, l->config.ttl_ns / 3);
@@ -449,7 +444,7 @@ static void refused(struct dsql_leases *l, struct dsql_mono now)
     case DSQL_LEASES_CONNECT: /* the second is used up */
         if (l->flight.count == 1)
             l->connect_second = l->flight.second + 1;
-        l->draw = most(1, l->flight.count / 2);
+        l->draw = dsql_most(1, l->flight.count / 2);
         break;
     case DSQL_LEASES_REAP:
         l->reap.count = 0;
@@ -460,7 +455,7 @@ static void refused(struct dsql_leases *l, struct dsql_mono now)
         break;
     case DSQL_LEASES_RELEASE: /* the counter is below what we have: it is wrong, our leases go
                                  anyway */
-        l->count -= (size_t)least((int64_t)l->count, l->flight.count);
+        l->count -= (size_t)dsql_least((int64_t)l->count, l->flight.count);
         break;
     case DSQL_LEASES_RENEW:
     case DSQL_LEASES_SLOW:
@@ -487,7 +482,7 @@ static enum dsql_rc done(struct dsql_leases *l, struct dsql_mono now, struct dsq
         l->asked = false;
         l->permits = second_of(wall) == l->flight.second ? l->flight.count : 0;
         l->permits_second = l->flight.second;
-        l->draw = least(l->config.rate, l->draw * 2);
+        l->draw = dsql_least(l->config.rate, l->draw * 2);
         break;
     case DSQL_LEASES_SLOW:
         l->slow_seconds--;
@@ -540,7 +535,7 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
             plan_survey(l, now);
         l->counts.lost++;
         l->failures += l->failures < 8;
-        int64_t wait_ns = least((100 * DSQL_MS) << l->failures, 5 * DSQL_S);
+        int64_t wait_ns = dsql_least((100 * DSQL_MS) << l->failures, 5 * DSQL_S);
         l->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&l->rng, 0, wait_ns / 2));
     } else {
         l->failures = l->conflicts = 0;

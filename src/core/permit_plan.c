@@ -1,5 +1,7 @@
 #include "core/permit_plan.h"
 
+#include "base/least.h"
+
 enum {
     PER_MILLE = 1000,
     UPKEEP_PART = 4,      /* of the rate, to replace connections with */
@@ -8,22 +10,13 @@ enum {
     UNITS_A_SECOND = 500, /* written by a hurried fleet: half of what one partition can */
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Connects it would make now. */
 static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
 {
     if (b->draining || !b->active)
         return 0; /* who does not ask would only keep permits from others */
-    int64_t n = least(b->want, dsql_blocks_slots(b, now)) - b->used;
-    return most(n, b->asked);
+    int64_t n = dsql_least(b->want, dsql_blocks_slots(b, now)) - b->used;
+    return dsql_most(n, b->asked);
 }
 
 /* Whether what it has is not enough soon: connections are replaced one by one and ahead of time, so
@@ -40,8 +33,8 @@ bool dsql_permit_plan_hurried(const struct dsql_blocks *b, struct dsql_mono now)
 /* A part of the whole that goes with its slots; a small fleet does not take all of it. */
 static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
 {
-    int64_t all = most(dsql_registry_sum(&b->view, DSQL_SLOTS),
-                       most(1, (b->config.limit - b->config.headroom) / 4));
+    int64_t all = dsql_most(dsql_registry_sum(&b->view, DSQL_SLOTS),
+                            dsql_most(1, (b->config.limit - b->config.headroom) / 4));
     return whole * b->slots / all;
 }
 
@@ -49,8 +42,8 @@ static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
 static int64_t upkeep_flow(const struct dsql_blocks *b)
 {
     int64_t part = part_of(b, dsql_blocks_full_rate(b) / UPKEEP_PART);
-    int64_t seen = 4 * b->opens_per_beat * 1000 / most(1, b->beat_ns / DSQL_MS);
-    return b->draining ? 0 : most(part, least(seen, 4 * part));
+    int64_t seen = 4 * b->opens_per_beat * 1000 / dsql_most(1, b->beat_ns / DSQL_MS);
+    return b->draining ? 0 : dsql_most(part, dsql_least(seen, 4 * part));
 }
 
 /* Whether more connects are wanted than there are, if it wants so many itself. */
@@ -82,7 +75,7 @@ static int64_t upkeep_purse(const struct dsql_blocks *b)
         return 0;
     if ((int64_t)b->view.count > most_in_all && others >= most_in_all)
         return 0;
-    return most(1, part_of(b, b->config.burst / 2));
+    return dsql_most(1, part_of(b, b->config.burst / 2));
 }
 
 static void plan_flow(const struct dsql_blocks *b, int64_t need, struct dsql_permit_plan *plan)
@@ -93,11 +86,12 @@ static void plan_flow(const struct dsql_blocks *b, int64_t need, struct dsql_per
     int64_t wants = upkeep_flow(b);
     plan->fills_pot = !plan->hurried && fills_pot(b, wants);
     if (plan->hurried) /* in half a second */
-        wants = most(wants, least(all, 2 * least(need, b->config.rate) * DSQL_PERMIT));
+        wants =
+            dsql_most(wants, dsql_least(all, 2 * dsql_least(need, b->config.rate) * DSQL_PERMIT));
     else if (plan->fills_pot && (free_purse(b) > 0 || b->purse_most > upkeep_purse(b)))
         wants += all / POT_PART;
     struct dsql_stake stake = dsql_registry_stake(&b->view, DSQL_FLOW, index, wants, all);
-    int64_t raise = least(room, stake.share - b->flow);
+    int64_t raise = dsql_least(room, stake.share - b->flow);
     plan->wants = wants;
     plan->flow = b->flow;
     if (raise > (plan->hurried ? b->flow / 64 : b->flow)) /* less is worth no conflict */
@@ -111,33 +105,34 @@ static void plan_flow(const struct dsql_blocks *b, int64_t need, struct dsql_per
 static void plan_purse(const struct dsql_blocks *b, int64_t need, int64_t have,
                        struct dsql_permit_plan *plan)
 {
-    int64_t burst = b->config.burst, owners = most(1, (int64_t)b->view.count);
+    int64_t burst = b->config.burst, owners = dsql_most(1, (int64_t)b->view.count);
     int64_t keep = upkeep_purse(b), lack = plan->hurried ? need - have : 0;
-    int64_t batch = most(1, most(burst / 4, burst / owners));
+    int64_t batch = dsql_most(1, dsql_most(burst / 4, burst / owners));
     if (plan->hurried)
-        keep = most(most(1, keep), least(need, most(have, plan->flow / 2 / DSQL_PERMIT)));
+        keep = dsql_most(dsql_most(1, keep),
+                         dsql_least(need, dsql_most(have, plan->flow / 2 / DSQL_PERMIT)));
     plan->purse = b->purse_most;
-    plan->draw = least(batch, least(b->view.pot, most(lack, keep - b->purse_most)));
+    plan->draw = dsql_least(batch, dsql_least(b->view.pot, dsql_most(lack, keep - b->purse_most)));
     if (plan->draw > 0) {
         plan->purse += plan->draw;
     } else if (plan->fills_pot) { /* what flows in beyond its own goes into the pot */
-        plan->give = most(0, have - keep);
+        plan->give = dsql_most(0, have - keep);
         plan->purse -= plan->give;
-        keep = plan->purse + most(0, free_purse(b));
+        keep = plan->purse + dsql_most(0, free_purse(b));
     } else if (keep < b->purse_most) {
         plan->purse = keep;
-        plan->give = most(0, have - keep);
+        plan->give = dsql_most(0, have - keep);
     }
     if (plan->purse < keep) /* room without permits */
-        plan->purse += least(most(0, free_purse(b)), keep - plan->purse);
-    int64_t enough = least(lack, most(1, least(batch, b->config.rate / 4)));
+        plan->purse += dsql_least(dsql_most(0, free_purse(b)), keep - plan->purse);
+    int64_t enough = dsql_least(lack, dsql_most(1, dsql_least(batch, b->config.rate / 4)));
     if (plan->hurried && plan->draw >= lack)
-        plan->flow = least(plan->flow, b->flow); /* that is enough */
+        plan->flow = dsql_least(plan->flow, b->flow); /* that is enough */
     plan->urgent = plan->hurried && (plan->draw >= enough || plan->flow > b->flow);
     int64_t much = is_crowded(b, plan->wants) ? 100 : 16;
-    plan->surplus =
-        most(b->flow - plan->flow, b->told_flow - plan->wants) > dsql_blocks_full_rate(b) / much ||
-        b->purse_most - plan->purse > burst / 16;
+    plan->surplus = dsql_most(b->flow - plan->flow, b->told_flow - plan->wants) >
+                        dsql_blocks_full_rate(b) / much ||
+                    b->purse_most - plan->purse > burst / 16;
 }
 
 struct dsql_permit_plan dsql_permit_plan_now(const struct dsql_blocks *b, struct dsql_mono now)
@@ -155,6 +150,6 @@ struct dsql_permit_plan dsql_permit_plan_now(const struct dsql_blocks *b, struct
 int64_t dsql_permit_plan_brisk_ns(const struct dsql_blocks *b)
 {
     int64_t owners = (int64_t)b->view.count, units = 1 + owners * DSQL_OWNER_BYTES / 1024;
-    int64_t ns = most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
-    return least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
+    int64_t ns = dsql_most(DSQL_S, owners * units * DSQL_S / UNITS_A_SECOND);
+    return dsql_least(b->beat_ns, ns - ns / 4 * b->jitter / PER_MILLE);
 }

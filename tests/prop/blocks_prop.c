@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "base/least.h"
 #include "core/blocks.h"
 #include "support/prop.h"
 #include "support/test.h"
@@ -62,11 +63,6 @@ struct world {
     uint64_t requests;
     bool ok;
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool chance(struct world *w, uint64_t per_mille)
 {
@@ -235,7 +231,7 @@ static void connects(struct world *w, struct owner *o)
 {
     int64_t full = w->burst * DSQL_S, flow = (w->now_ns - w->level_ns) * w->rate;
     w->level_ns = w->now_ns;
-    w->level = least(full, w->level + flow) - DSQL_S;
+    w->level = dsql_least(full, w->level + flow) - DSQL_S;
     o->conns++;
     dsql_blocks_used(&o->blocks, o->conns);
     if (!prop_that(w->p, w->level >= 0, "(e) the bucket is overdrawn by %lld ns of flow",
@@ -361,7 +357,8 @@ static bool is_full(const struct world *w)
         const struct owner *o = &w->owners[i];
         const struct dsql_block *block =
             o->alive ? dsql_registry_find(&w->item, o->blocks.config.id) : NULL;
-        if (o->alive && (!block || o->conns != least(block->of[DSQL_SLOTS].has, o->blocks.want)))
+        if (o->alive &&
+            (!block || o->conns != dsql_least(block->of[DSQL_SLOTS].has, o->blocks.want)))
             return false;
     }
     return true;

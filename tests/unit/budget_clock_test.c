@@ -1,11 +1,9 @@
 /* A fleet's budget knows how far this machine's clock is off: DynamoDB says what time it is,
  * whatever else it answers. */
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/log.h"
-#include "budget/budget.h"
-#include "support/http_server.h"
+#include "support/fake_table.h"
 #include "support/test.h"
 
 /* The server's answers are of 10:00:00 on 16 November 2026, here it is ten minutes later. */
@@ -21,38 +19,20 @@ static struct dsql_mono real_mono(const struct dsql_clock *self)
     return dsql_clock_mono(&dsql_clock_system);
 }
 
-static void fail_always(void *arg, const struct http_asked *asked, struct http_told *told)
-{
-    (void)arg;
-    (void)asked;
-    told->status = 500;
-}
-
 TEST(the_clock_is_seen_against_dynamodbs)
 {
     static const struct dsql_clock late = {real_mono, real_mono, late_wall};
-    struct http_server server;
+    struct fake_table table;
+    struct dsql_budget_options options;
     struct dsql_budget *budget;
     struct dsql_budget_status status;
     struct dsql_err err = {0};
-    http_server_start(&server, fail_always, NULL);
-    setenv("AWS_ENDPOINT_URL_DYNAMODB", server.url, 1);
-    setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    fake_table_start(&table);
+    table.mood = FAKE_TABLE_ILL;
     dsql_log_set_level(DSQL_LOG_ERROR);
-    const struct dsql_budget_options options = {
-        .kind = DSQL_BUDGET_BLOCKS,
-        .endpoint = "cluster.example",
-        .region = "us-east-1",
-        .service = "test",
-        .table = "fleet",
-        .cluster_rate = 100,
-        .cluster_burst = 100,
-        .cluster_connections = 100,
-        .ttl_ns = 10 * DSQL_S,
-        .log = dsql_log_default(),
-        .clock = &late,
-    };
+    fake_table_options(&options);
+    options.log = dsql_log_default();
+    options.clock = &late;
     assert_int_equal(dsql_budget_open(&options, &budget, &err), DSQL_OK);
     budget->ops->want(budget, 1);
     for (int tries = 0; tries < 12000; tries++) {
@@ -64,7 +44,7 @@ TEST(the_clock_is_seen_against_dynamodbs)
     assert_int_equal(status.clock_ahead_s, 600);
     assert_true(status.problem[0] != '\0');
     budget->ops->destroy(budget);
-    http_server_stop(&server);
+    fake_table_stop(&table);
 }
 
 int main(void)
