@@ -139,13 +139,32 @@ static int64_t layout_of(const struct dsql_folder *folder)
     return dsql_span_to_i64(number, &layout) ? layout : 1;
 }
 
-static enum dsql_rc check_layout(struct dsql_folder *folder, struct dsql_err *err)
+static enum dsql_rc write_layout(const struct dsql_folder *folder, struct dsql_err *err)
 {
     char path[DSQL_LOCAL_PATH_MAX];
+    dsql_folder_path(folder, "layout", &path);
+    FILE *out = fopen(path, "we");
+    bool ok = out && fprintf(out, "%d\n", DSQL_LOCAL_LAYOUT) > 0;
+    if (out && fclose(out) != 0)
+        ok = false;
+    return ok ? DSQL_OK
+              : dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", path, strerror(errno));
+}
+
+enum dsql_rc dsql_folder_brought_up(struct dsql_folder *folder, struct dsql_err *err)
+{
+    enum dsql_rc rc = folder->older ? write_layout(folder, err) : DSQL_OK;
+    folder->older = folder->older && rc;
+    return rc;
+}
+
+static enum dsql_rc check_layout(struct dsql_folder *folder, struct dsql_err *err)
+{
     int64_t layout = layout_of(folder);
     if (layout != 0) /* somebody was faster: what is there is not ours to remove */
         folder->made = folder->was_empty = false;
-    if (layout == DSQL_LOCAL_LAYOUT)
+    folder->older = layout >= DSQL_LOCAL_LAYOUT_OLDEST && layout < DSQL_LOCAL_LAYOUT;
+    if (layout == DSQL_LOCAL_LAYOUT || folder->older)
         return DSQL_OK;
     if (layout != 0) {
         (void)dsql_err_set(err, DSQL_INVALID,
@@ -154,13 +173,7 @@ static enum dsql_rc check_layout(struct dsql_folder *folder, struct dsql_err *er
         dsql_err_hint(err, "choose another --data, or remove the folder if its data may go");
         return DSQL_INVALID;
     }
-    dsql_folder_path(folder, "layout", &path);
-    FILE *out = fopen(path, "we");
-    bool ok = out && fprintf(out, "%d\n", DSQL_LOCAL_LAYOUT) > 0;
-    if (out && fclose(out) != 0)
-        ok = false;
-    return ok ? DSQL_OK
-              : dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", path, strerror(errno));
+    return write_layout(folder, err);
 }
 
 enum dsql_rc dsql_folder_open(struct dsql_folder *folder, const char *path, struct dsql_err *err)

@@ -8,20 +8,27 @@
 #include "local/postgres.h"
 
 enum {
-    /* Raised when what is made in a new folder changes so that an older one can't be used. */
-    DSQL_LOCAL_LAYOUT = 4,
+    /* Raised when the files of a folder change; a change of the first SQL alone needs no new one.
+     */
+    DSQL_LOCAL_LAYOUT = 5,
+    DSQL_LOCAL_LAYOUT_OLDEST = 4, /* brought up to DSQL_LOCAL_LAYOUT at the next start */
 };
 
 struct dsql_folder {
     char path[DSQL_LOCAL_PATH_MAX]; /* absolute; empty: none */
     bool throwaway;                 /* goes when we go */
     bool made, was_empty;           /* by us, or there but with nothing in it */
+    bool older;                     /* of an earlier layout, until dsql_folder_brought_up() */
     int lock;                       /* held on it; -1: none */
 };
 
 /* NULL: one made for this run. */
 DSQL_MUST_USE enum dsql_rc dsql_folder_open(struct dsql_folder *folder, const char *path,
                                             struct dsql_err *err);
+
+/* All that this version needs is there: writes its layout. */
+DSQL_MUST_USE enum dsql_rc dsql_folder_brought_up(struct dsql_folder *folder, struct dsql_err *err);
+
 /* Removes it if it was made for this run. */
 void dsql_folder_close(struct dsql_folder *folder);
 

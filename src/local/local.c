@@ -124,7 +124,9 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
         rc = settle_keys(local, err);
     if (!rc)
         rc = dsql_postgres_start(&local->pg, local->folder.path, local->folder.throwaway,
-                                 &local->options.limits, err);
+                                 local->folder.older, &local->options.limits, err);
+    if (!rc)
+        rc = dsql_folder_brought_up(&local->folder, err);
     if (!rc) {
         dsql_folder_path(&local->folder, "ca.pem", &local->ca);
         dsql_folder_path(&local->folder, "ca.key", &ca_key);

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <openssl/sha.h>
+
 #include "base/clock.h"
 #include "base/shown.h"
 #include "base/strbuf.h"
@@ -94,7 +96,8 @@ __attribute__((noreturn)) static void become(const struct dsql_postgres *pg, pid
     /* After the change of user, which would clear it. SIGQUIT is PostgreSQL's immediate shutdown.
      */
     ok = ok && prctl(PR_SET_PDEATHSIG, SIGQUIT) == 0 && getppid() == parent;
-    ok = ok && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC); /* for prompts and progress */
+    ok = ok && dup2(in, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
          dup2(out, STDERR_FILENO) >= 0;
     ok = ok && setpgid(0, 0) == 0 && chdir("/") == 0; /* Ctrl-C is for us: we stop it in order */
     if (ok) {
@@ -177,37 +180,97 @@ static void add_library_path(char *out, size_t cap, const char *folder)
     (void)snprintf(out, cap, "dynamic_library_path=%s:$libdir", folder);
 }
 
-static enum dsql_rc init_cluster(struct dsql_postgres *pg, const char *folder, struct dsql_err *err)
+/* The digest of the SQL that a cluster gets first. */
+struct digest {
+    char hex[2 * SHA256_DIGEST_LENGTH + 1];
+};
+
+static struct digest digest_of(const char *text)
 {
-    char initdb[DSQL_LOCAL_PATH_MAX], postgres[DSQL_LOCAL_PATH_MAX], marker[DSQL_LOCAL_PATH_MAX];
-    if (join(&initdb, pg->bin, "initdb", err) || join(&postgres, pg->bin, "postgres", err) ||
-        join(&marker, pg->data, "dsql_ready_2", err))
-        return DSQL_INVALID;
-    if (access(marker, F_OK) == 0)
-        return DSQL_OK;
-    if (access(pg->data, F_OK) == 0) {
-        (void)dsql_err_set(err, DSQL_INVALID,
-                           "%.200s was not made completely, or by an older version", pg->data);
-        dsql_err_hint(err, "remove it and start again");
-        return DSQL_INVALID;
-    }
-    const char *const make[] = {
+    unsigned char bytes[SHA256_DIGEST_LENGTH];
+    struct digest digest = {{0}};
+    (void)SHA256((const unsigned char *)text, strlen(text), bytes);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(digest.hex + 2 * i, 3, "%02x", bytes[i]);
+    return digest;
+}
+
+/* Whether the file names the digest; *there: whether there is a file. */
+static bool has_digest(const char *path, const struct digest *digest, bool *there)
+{
+    char text[sizeof(digest->hex)] = "";
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    *there = fd >= 0;
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got > 0 && strcmp(text, digest->hex) == 0;
+}
+
+static enum dsql_rc write_digest(const char *path, const struct digest *digest,
+                                 struct dsql_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write(fd, digest->hex, sizeof(digest->hex) - 1) == sizeof(digest->hex) - 1;
+    if (fd >= 0)
+        ok = close(fd) == 0 && ok;
+    return ok ? DSQL_OK
+              : dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", path, strerror(errno));
+}
+
+static enum dsql_rc run_initdb(const struct dsql_postgres *pg, struct dsql_err *err)
+{
+    char initdb[DSQL_LOCAL_PATH_MAX];
+    const char *const args[] = {
         initdb,         "-D",         pg->data,          "-U",        "dsql_super",
         "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync", NULL};
-    char library_path[DSQL_LOCAL_PATH_MAX + 32];
+    enum dsql_rc rc = join(&initdb, pg->bin, "initdb", err);
+    return rc ? rc : run_program(pg, args, "", err);
+}
+
+/* The first statement that fails ends it, and its error is the last line of the log. */
+static enum dsql_rc run_first_sql(const struct dsql_postgres *pg, const char *folder,
+                                  struct dsql_err *err)
+{
+    char postgres[DSQL_LOCAL_PATH_MAX], library_path[DSQL_LOCAL_PATH_MAX + 32];
+    static const char *const settings[] = {preload,
+                                           "exit_on_error=on",
+                                           "log_min_messages=fatal",
+                                           "log_error_verbosity=terse",
+                                           "log_checkpoints=off",
+                                           "log_min_error_statement=panic"};
+    const char *args[ARGS_MAX] = {postgres, "--single", "-j", "-D", pg->data, "-c", library_path};
+    size_t n = 7;
+    for (size_t i = 0; i < DSQL_COUNT_OF(settings); i++) {
+        args[n++] = "-c";
+        args[n++] = settings[i];
+    }
+    args[n] = "postgres";
+    enum dsql_rc rc = join(&postgres, pg->bin, "postgres", err);
     add_library_path(library_path, sizeof(library_path), folder);
-    const char *const single[] = {postgres, "--single", "-j",         "-D",       pg->data, "-c",
-                                  preload,  "-c",       library_path, "postgres", NULL};
-    enum dsql_rc rc = run_program(pg, make, "", err);
-    if (!rc)
-        rc = run_program(pg, single, dsql_local_first_sql, err);
-    if (rc)
+    return rc ? rc : run_program(pg, args, dsql_local_first_sql, err);
+}
+
+/* Makes the cluster if it is not there, and runs the first SQL if another text ran last. */
+static enum dsql_rc init_cluster(struct dsql_postgres *pg, const char *folder, bool older,
+                                 struct dsql_err *err)
+{
+    char path[DSQL_LOCAL_PATH_MAX];
+    const struct digest digest = digest_of(dsql_local_first_sql);
+    bool there, made = access(pg->data, F_OK) == 0;
+    enum dsql_rc rc = join(&path, folder, "first_sql", err);
+    if (rc || has_digest(path, &digest, &there))
         return rc;
-    int fd = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", marker, strerror(errno));
-    close(fd);
-    return DSQL_OK;
+    if (made && !there && !older) {
+        (void)dsql_err_set(err, DSQL_INVALID, "%.200s was not made completely", pg->data);
+        dsql_err_hint(err, "remove the folder and start again");
+        return DSQL_INVALID;
+    }
+    if (!made)
+        rc = run_initdb(pg, err);
+    if (!rc)
+        rc = run_first_sql(pg, folder, err);
+    return rc ? rc : write_digest(path, &digest, err);
 }
 
 int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking)
@@ -326,7 +389,8 @@ static enum dsql_rc make_folder(const struct dsql_postgres *pg, const char *path
 }
 
 enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder, bool throwaway,
-                                 const struct dsql_sql_limits *limits, struct dsql_err *err)
+                                 bool older, const struct dsql_sql_limits *limits,
+                                 struct dsql_err *err)
 {
     char sockets[DSQL_LOCAL_PATH_MAX];
     *pg = (struct dsql_postgres){0};
@@ -342,7 +406,7 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder, b
         return rc;
     /* The folder itself is handed over too: initdb makes its own inside. */
     if ((rc = make_folder(pg, folder, err)) || (rc = make_folder(pg, sockets, err)) ||
-        (rc = dsql_module_write(folder, err)) || (rc = init_cluster(pg, folder, err)))
+        (rc = dsql_module_write(folder, err)) || (rc = init_cluster(pg, folder, older, err)))
         return rc;
     /* After a kill the PostgreSQL of the last run may still be on its way out. */
     for (int attempt = 0; attempt < LAUNCH_ATTEMPTS; attempt++) {

@@ -25,12 +25,14 @@ struct dsql_postgres {
 
 /*
  * Makes the cluster in folder/pg if it is not there and starts it; answers when it takes
- * connections. throwaway: nothing has to survive a crash of the machine. limits: rows and size,
- * which the module inside PostgreSQL enforces. On failure nothing runs, and *err names the log to
- * look at.
+ * connections. A cluster of an earlier version gets this version's first SQL before anybody
+ * connects; older: its folder is of a layout that did not say which SQL ran. throwaway: nothing has
+ * to survive a crash of the machine. limits: rows and size, which the module inside PostgreSQL
+ * enforces. On failure nothing runs, and *err names the log to look at.
  */
 DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder,
-                                               bool throwaway, const struct dsql_sql_limits *limits,
+                                               bool throwaway, bool older,
+                                               const struct dsql_sql_limits *limits,
                                                struct dsql_err *err);
 
 /* A new connection to its socket, or -1. */
