@@ -223,15 +223,52 @@ static enum dsql_rc read_map(const struct reader *reader, const yaml_node_t *nod
     return DSQL_OK;
 }
 
+static int step_of(yaml_event_type_t type)
+{
+    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+        return 1;
+    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+/*
+ * Refuses a text whose lists and mappings are nested too deep, before libyaml makes a document of
+ * it: the time that takes grows with the square of the depth. What is wrong otherwise is left to
+ * the caller, who meets it at the same place.
+ */
+static enum dsql_rc check_depth(struct dsql_span text, const char *file, struct dsql_err *err)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    int depth = 0;
+    enum dsql_rc rc = DSQL_OK;
+    if (!yaml_parser_initialize(&parser))
+        return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for %s", file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.ptr, text.len);
+    for (bool more = true; more && !rc;) {
+        if (!yaml_parser_parse(&parser, &event))
+            break;
+        depth += step_of(event.type);
+        if (depth > DSQL_SHAPE_DEPTH_MAX)
+            rc = dsql_err_set(err, DSQL_INVALID, "%s:%zu: nested deeper than %d levels", file,
+                              event.start_mark.line + 1, DSQL_SHAPE_DEPTH_MAX);
+        more = event.type != YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
 static enum dsql_rc load(const struct dsql_shape *shape, struct dsql_span text, const char *file,
                          char *out, struct dsql_err *err)
 {
     yaml_parser_t parser;
     yaml_document_t document;
+    enum dsql_rc rc = check_depth(text, file, err);
+    if (rc)
+        return rc;
     if (!yaml_parser_initialize(&parser))
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for %s", file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.ptr, text.len);
-    enum dsql_rc rc;
     if (!yaml_parser_load(&parser, &document)) {
         rc = parser.error == YAML_MEMORY_ERROR
                  ? dsql_err_set(err, DSQL_NO_MEMORY, "no memory for %s", file)

@@ -10,7 +10,11 @@
 
 #include "base/span.h"
 
-enum { DSQL_SHAPE_TEXT_MAX = 256, DSQL_SHAPE_LIST_MAX = 10000 };
+enum {
+    DSQL_SHAPE_TEXT_MAX = 256,
+    DSQL_SHAPE_LIST_MAX = 10000,
+    DSQL_SHAPE_DEPTH_MAX = 32, /* levels of lists and mappings in each other */
+};
 
 enum dsql_shape_type {
     DSQL_SHAPE_BOOL,     /* bool */

@@ -113,9 +113,45 @@ TEST(what_does_not_fit_is_refused_with_its_line)
     }
 }
 
+/* Levels of flow and block style, 200,000 of them: refused after the first few. */
+TEST(deep_nesting_is_refused)
+{
+    enum { LEVELS = 200000 };
+    static const struct {
+        const char *begin, *level;
+    } cases[] = {
+        {"services: ", "["},
+        {"services: ", "[\n "},
+        {"services: ", "{a: "},
+        {"services: ", "{a:\n "},
+        {"services: ", "{? "},
+        {"services: ", "[{a: "},
+        {"", "- "},
+        {"", "? "},
+        {"", "- ? "},
+        {"", "- - ? "},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_sim_scenario s;
+        struct dsql_err err = {0};
+        struct dsql_strbuf text;
+        dsql_strbuf_init_heap(&text, (size_t)8 * LEVELS);
+        dsql_strbuf_add_str(&text, cases[i].begin);
+        for (size_t level = 0; level < LEVELS; level++)
+            dsql_strbuf_add_str(&text, cases[i].level);
+        assert_false(text.cut);
+        struct dsql_span all = {text.ptr, text.len};
+        assert_int_equal(dsql_sim_scenario_read(all, "s.yaml", &s, &err), DSQL_INVALID);
+        if (!strstr(err.message, "nested deeper than 32 levels"))
+            fail_msg("'%s': %s", cases[i].level, err.message);
+        dsql_strbuf_fini(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(a_scenario_is_read_over_its_defaults),
         cmocka_unit_test(what_does_not_fit_is_refused_with_its_line),
     };
