@@ -87,6 +87,7 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@$(GO_BUILD) vet ./...
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
+	@integrations/temporal/test/starts.sh
 	@integrations/temporal/test/run.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh

@@ -13,18 +13,22 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
-// An engine is a pool and a store. A process has one for each cluster, user and database: the four
-// services of a server share it.
-type engine struct {
-	key  engineKey
-	c    *C.struct_bridge_engine
-	refs int
+// A pool is libdsql's pool and the store on it. A process has one for each cluster, user and database: the
+// four services of a server share it. Who uses it holds a reference: each handle until it is closed, each call
+// and each transaction until it has ended. The last one to give its reference back closes the pool.
+type pool struct {
+	key    poolKey
+	c      *C.struct_bridge_engine
+	refs   atomic.Int64  // once it is 0 it stays 0
+	closed chan struct{} // closed after the pool was
 	// A call in C holds a thread. No more of them enter than there are connections: whoever has to
 	// wait does so here, where it costs a goroutine. A transaction keeps its place to its end.
 	gate chan struct{}
@@ -32,62 +36,127 @@ type engine struct {
 	cancels chan *C.struct_dsql_cancel
 }
 
-type engineKey struct{ endpoint, user, database string }
+type poolKey struct{ endpoint, user, database string }
 
-var engines struct {
+// pools are those of the process. One that is being closed stays here until it is, so that its successor
+// opens no connection before.
+var pools struct {
 	sync.Mutex
-	open map[engineKey]*engine
+	open map[poolKey]*pool
 }
 
-// openEngine gives the process's engine, opened with what is not empty here and the environment
-// otherwise. Each needs its release.
-func openEngine(key engineKey, maxConns int) (*engine, error) {
-	engines.Lock()
-	defer engines.Unlock()
-	if e := engines.open[key]; e != nil {
-		e.refs++
-		return e, nil
+// acquire takes a reference, unless the pool was already given up.
+func (p *pool) acquire() bool {
+	for {
+		n := p.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if p.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (p *pool) release() {
+	if p.refs.Add(-1) > 0 {
+		return
+	}
+	for len(p.cancels) > 0 {
+		C.dsql_cancel_destroy(<-p.cancels)
+	}
+	C.bridge_close(p.c)
+	pools.Lock()
+	delete(pools.open, p.key)
+	pools.Unlock()
+	close(p.closed)
+}
+
+// acquirePool gives the process's pool, opened with what is not empty here and the environment otherwise.
+func acquirePool(key poolKey, maxConns int) (*pool, error) {
+	pools.Lock()
+	defer pools.Unlock()
+	for p := pools.open[key]; p != nil; p = pools.open[key] {
+		if p.acquire() {
+			return p, nil
+		}
+		pools.Unlock()
+		<-p.closed
+		pools.Lock()
 	}
 	endpoint, user, database := C.CString(key.endpoint), C.CString(key.user), C.CString(key.database)
 	defer C.free(unsafe.Pointer(endpoint))
 	defer C.free(unsafe.Pointer(user))
 	defer C.free(unsafe.Pointer(database))
-	e := &engine{key: key, refs: 1}
+	p := &pool{key: key, closed: make(chan struct{})}
 	var cerr C.struct_dsql_err
-	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), &e.c, &cerr); rc != 0 {
+	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), &p.c, &cerr); rc != 0 {
 		return nil, newError("open", rc, &cerr)
 	}
-	e.gate = make(chan struct{}, int(e.c.max_open))
-	e.cancels = make(chan *C.struct_dsql_cancel, cap(e.gate))
-	if engines.open == nil {
-		engines.open = map[engineKey]*engine{}
+	p.refs.Store(1)
+	p.gate = make(chan struct{}, int(p.c.max_open))
+	p.cancels = make(chan *C.struct_dsql_cancel, cap(p.gate))
+	if pools.open == nil {
+		pools.open = map[poolKey]*pool{}
 	}
-	engines.open[key] = e
-	return e, nil
+	pools.open[key] = p
+	return p, nil
 }
 
-func (e *engine) release() {
-	engines.Lock()
-	defer engines.Unlock()
-	if e.refs--; e.refs == 0 {
-		delete(engines.open, e.key)
-		for len(e.cancels) > 0 {
-			C.dsql_cancel_destroy(<-e.cancels)
+// errClosed answers every use of a handle after its Close.
+var errClosed = errors.New("dsql: this handle is closed")
+
+// An engine is a handle on the process's pool. It may be closed any number of times, by any goroutine, while
+// others use it: what is under way ends as it would have, and what comes later is refused.
+type engine struct {
+	*pool
+	shut atomic.Bool
+}
+
+func openEngine(key poolKey, maxConns int) (*engine, error) {
+	p, err := acquirePool(key, maxConns)
+	if err != nil {
+		return nil, err
+	}
+	return &engine{pool: p}, nil
+}
+
+func (e *engine) close() {
+	if !e.shut.Swap(true) {
+		e.release()
+	}
+}
+
+// use takes a reference for a call or a transaction; each needs its release.
+func (e *engine) use() error {
+	if e.shut.Load() || !e.acquire() {
+		return errClosed
+	}
+	return nil
+}
+
+// acquireAll gives every pool of the process; each needs its release.
+func acquireAll() []*pool {
+	pools.Lock()
+	defer pools.Unlock()
+	var all []*pool
+	for _, p := range pools.open {
+		if p.acquire() {
+			all = append(all, p)
 		}
-		C.bridge_close(e.c)
 	}
+	return all
 }
 
-// Metrics is the text of /metrics of every engine of this process.
+// Metrics is the text of /metrics of every pool of this process.
 func Metrics() string {
-	engines.Lock()
-	defer engines.Unlock()
 	all := ""
-	for _, e := range engines.open {
-		if text := C.bridge_metrics(e.c); text != nil {
+	for _, p := range acquireAll() {
+		if text := C.bridge_metrics(p.c); text != nil {
 			all += C.GoString(text)
 			C.free(unsafe.Pointer(text))
 		}
+		p.release()
 	}
 	return all
 }
@@ -190,6 +259,10 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 	var inTx *C.struct_dsql_store_tx
 	var cancel *C.struct_dsql_cancel
 	if tx == nil {
+		if err := e.use(); err != nil {
+			return answer{}, err
+		}
+		defer e.release()
 		if err := e.enter(ctx); err != nil {
 			return answer{}, err
 		}
@@ -244,12 +317,17 @@ type txState struct {
 }
 
 func (e *engine) begin(ctx context.Context) (*txState, error) {
+	if err := e.use(); err != nil {
+		return nil, err
+	}
 	if err := e.enter(ctx); err != nil {
+		e.release()
 		return nil, err
 	}
 	w, err := e.wake(ctx)
 	if err != nil {
 		e.leave()
+		e.release()
 		return nil, err
 	}
 	tx := &txState{ctx: ctx, waker: w}
@@ -258,6 +336,7 @@ func (e *engine) begin(ctx context.Context) (*txState, error) {
 		err := newError("BeginTx", rc, &cerr)
 		e.rest(w)
 		e.leave()
+		e.release()
 		note(ctx, true, err)
 		return nil, outward(ctx, err)
 	}
@@ -278,6 +357,7 @@ func (e *engine) end(tx *txState, commit bool) error {
 	tx.c = nil
 	e.rest(tx.waker)
 	e.leave()
+	e.release()
 	if rc == 0 {
 		return nil
 	}

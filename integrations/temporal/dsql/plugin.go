@@ -34,7 +34,7 @@ func (plugin) CreateDB(kind sqlplugin.DbKind, cfg *config.SQL, _ resolver.Servic
 	if kind == sqlplugin.DbKindVisibility {
 		return nil, errVisibility
 	}
-	e, err := openEngine(engineKey{endpoint: cfg.ConnectAddr, user: cfg.User, database: cfg.DatabaseName}, cfg.MaxConns)
+	e, err := openEngine(poolKey{endpoint: cfg.ConnectAddr, user: cfg.User, database: cfg.DatabaseName}, cfg.MaxConns)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,10 @@ var (
 func (d *db) DbName() string     { return d.name }
 func (d *db) PluginName() string { return PluginName }
 
+// Close may come more often than once: Temporal closes a handle with the last of its stores, and again with
+// the factory they came from.
 func (d *db) Close() error {
-	d.e.release()
+	d.e.close()
 	return nil
 }
 

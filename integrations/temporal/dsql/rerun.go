@@ -21,6 +21,11 @@ import (
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
 func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
+	if err := e.use(); err != nil { // the policy is the pool's
+		var none A
+		return none, err
+	}
+	defer e.release()
 	var retry C.struct_dsql_retry
 	policy := &e.c.policy.retry
 	began := time.Now()
