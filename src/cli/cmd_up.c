@@ -166,6 +166,7 @@ static enum dsql_rc start_page(struct up *up, struct dsql_err *err)
     static_assert(sizeof(pages) == sizeof(up->pages), "there is a place for each page");
     memcpy(up->pages, pages, sizeof(pages));
     return dsql_httpd_start(&(struct dsql_httpd_options){.address = up->address,
+                                                         .hosts = up->config.metrics_hosts,
                                                          .next_free = true,
                                                          .pages = up->pages,
                                                          .page_count = DSQL_COUNT_OF(up->pages)},

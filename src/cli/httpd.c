@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "base/shown.h"
+#include "cli/http_host.h"
 
 enum { BACKLOG = 64, HOST_TEXT_MAX = 256, PORT_TEXT_MAX = 6 };
 
@@ -20,6 +21,8 @@ struct dsql_httpd {
     const struct dsql_httpd_page *pages;
     size_t page_count;
     unsigned asked_port, port;
+    char host[HOST_TEXT_MAX]; /* as in the address it was told to listen on */
+    const char *hosts;        /* further names it answers to, separated by commas */
     char url[HOST_TEXT_MAX + 32];
 };
 
@@ -94,6 +97,40 @@ static bool has_body(struct MHD_Connection *connection)
                                        MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
+/* The Host headers of a request. */
+struct asked_for {
+    const char *host; /* the first; NULL if there is none */
+    size_t count;
+};
+
+static enum MHD_Result see_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+    (void)kind;
+    struct asked_for *asked = arg;
+    if (dsql_span_eq_nocase(dsql_span_of(key), DSQL_SPAN("Host")) && asked->count++ == 0)
+        asked->host = value ? value : "";
+    return MHD_YES;
+}
+
+/* A request without a Host header is no browser's, and is answered. */
+static bool is_for_us(const struct dsql_httpd *httpd, const struct asked_for *asked)
+{
+    return asked->count == 0 ||
+           (asked->count == 1 &&
+            dsql_http_host_allowed(dsql_span_of(asked->host), dsql_span_of(httpd->host),
+                                   dsql_span_of(httpd->hosts)));
+}
+
+static void misdirected(struct dsql_httpd_reply *reply, const struct asked_for *asked)
+{
+    refuse(reply, MHD_HTTP_MISDIRECTED_REQUEST, "");
+    dsql_strbuf_addf(&reply->body,
+                     "'%s' is no name of this endpoint: ask for its numeric address or localhost, "
+                     "or add the name to DSQL_METRICS_HOSTS where it runs\n",
+                     dsql_shown_str(asked->host).text);
+}
+
 static const struct dsql_httpd_page *find_page(const struct dsql_httpd *httpd, const char *path)
 {
     for (size_t i = 0; i < httpd->page_count; i++)
@@ -123,10 +160,14 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     dsql_strbuf_init_heap(&reply.body, DSQL_HTTPD_BODY_MAX);
     add_nonce(&reply);
     const struct dsql_httpd_page *page = find_page(httpd, url);
+    struct asked_for asked = {0};
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, see_header, &asked);
     if (!reads)
         refuse(&reply, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
     else if (!proper)
         refuse(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "a request has no body here\n");
+    else if (!is_for_us(httpd, &asked))
+        misdirected(&reply, &asked);
     else if (!page)
         list_pages(httpd, &reply);
     else
@@ -290,6 +331,8 @@ enum dsql_rc dsql_httpd_start(const struct dsql_httpd_options *options, struct d
         made->pages = options->pages;
         made->page_count = options->page_count;
         made->asked_port = port;
+        made->hosts = options->hosts ? options->hosts : "";
+        memcpy(made->host, host, sizeof(host));
         made->port = port_of(listener);
         name_url(made, host);
         made->daemon = start_daemon(made, listener);

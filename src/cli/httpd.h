@@ -2,7 +2,8 @@
  * A small HTTP endpoint for a process that wants to be watched: GET and HEAD of a few fixed paths,
  * answered by callbacks on one thread of its own. For people and collectors, not for the public: it
  * listens where it is told, which by default is this machine only, and bounds what a client can
- * take (connections, time, bytes of a request).
+ * take (connections, time, bytes of a request). A request whose Host header is a name that nobody
+ * allowed is refused: http_host.h.
  *
  *     static const struct dsql_httpd_page pages[] = {{"/healthz", dsql_page_healthz, NULL}};
  *     rc = dsql_httpd_start(&(struct dsql_httpd_options){.address = "127.0.0.1:9464", .pages =
@@ -41,8 +42,10 @@ struct dsql_httpd_page {
 };
 
 struct dsql_httpd_options {
-    const char *address;                 /* "host:port" or "[v6]:port"; port 0 for any */
-    bool next_free;                      /* if the port is taken, use one of the next, or any */
+    const char *address; /* "host:port" or "[v6]:port"; port 0 for any */
+    const char *hosts; /* names it answers to beside its own (http_host.h); NULL for none; must live
+                          as long as the endpoint */
+    bool next_free;    /* if the port is taken, use one of the next, or any */
     const struct dsql_httpd_page *pages; /* must live as long as the endpoint */
     size_t page_count;
 };

@@ -9,6 +9,7 @@
 
 #include "cli/httpd.h"
 #include "cli/pages.h"
+#include "config/config.h"
 
 #define TURN_NS   (100 * DSQL_MS)
 #define REPORT_NS DSQL_M /* of the endpoint's own clock */
@@ -110,10 +111,15 @@ enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics, pid
                               int *child_status, struct dsql_err *err)
 {
     struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct dsql_config config;
+    struct dsql_config_report report; /* of other settings nothing is used here */
+    dsql_config_load(&config, &report, (const char *const *)environ);
     const struct dsql_httpd_page pages[] = {{"/metrics", page_metrics, &seen},
                                             {"/healthz", dsql_page_healthz, NULL}};
-    const struct dsql_httpd_options options = {
-        .address = metrics, .pages = pages, .page_count = DSQL_COUNT_OF(pages)};
+    const struct dsql_httpd_options options = {.address = metrics,
+                                               .hosts = config.metrics_hosts,
+                                               .pages = pages,
+                                               .page_count = DSQL_COUNT_OF(pages)};
     struct dsql_httpd *httpd = NULL;
     enum dsql_rc rc = metrics ? dsql_httpd_start(&options, &httpd, err) : DSQL_OK;
     if (rc)

@@ -40,6 +40,9 @@ static void too_much(void *arg, struct dsql_httpd_reply *reply)
     reply->body.cut = true; /* as when memory ran out */
 }
 
+/* Named in the settings, beside what is always answered. */
+static const char hosts[] = "metrics.example.internal, Temporal-History";
+
 static struct dsql_httpd_page pages[] = {
     {"/", show_nonce, NULL},
     {"/metrics", dsql_page_metrics, NULL},
@@ -52,6 +55,7 @@ static enum dsql_rc start(const char *address, bool next_free, struct dsql_httpd
                           struct dsql_err *err)
 {
     return dsql_httpd_start(&(struct dsql_httpd_options){.address = address,
+                                                         .hosts = hosts,
                                                          .next_free = next_free,
                                                          .pages = pages,
                                                          .page_count = DSQL_COUNT_OF(pages)},
@@ -227,7 +231,8 @@ static int dial(void)
     return fd;
 }
 
-/* Sends bytes and reads until the endpoint closes or has said something. */
+/* Sends bytes and reads until the endpoint closes or, if it keeps the connection, has said
+ * something. */
 static void say(const char *bytes, size_t len, char *heard, size_t cap)
 {
     int fd = dial();
@@ -245,7 +250,7 @@ static void say(const char *bytes, size_t len, char *heard, size_t cap)
             break;
         got += (size_t)n;
         heard[got] = '\0';
-        if (strstr(heard, "\r\n\r\n"))
+        if (strstr(heard, "\r\n\r\n") && !strstr(heard, "Connection: close"))
             break;
     }
     heard[got] = '\0';
@@ -270,6 +275,72 @@ TEST(what_is_no_request_harms_nobody)
     assert_holds(heard, " 200 ");
     ask("GET", "/healthz", NULL, &answer);
     assert_int_equal(answer.status, 200);
+}
+
+/* A page on a name of its own that it pointed at this machine reads nothing. */
+TEST(only_names_of_its_own_are_answered)
+{
+    static const struct {
+        const char *headers;
+        const char *status;
+    } cases[] = {
+        {"Host: 127.0.0.1:9464", " 200 "},
+        {"Host: 127.0.0.1", " 200 "},
+        {"host: localhost:80", " 200 "},
+        {"Host: LOCALHOST", " 200 "},
+        {"Host: localhost.:9464", " 200 "},
+        {"Host: [::1]:9464", " 200 "},
+        {"Host: [fd00::1]", " 200 "},
+        {"Host: 10.1.2.3:9464", " 200 "},
+        {"Host: metrics.example.internal:9464", " 200 "},
+        {"Host: METRICS.example.internal.", " 200 "},
+        {"Host: temporal-history:9464", " 200 "},
+        {"Host: evil.example", " 421 "},
+        {"Host: evil.example:9464", " 421 "},
+        {"Host: localhost.evil.example", " 421 "},
+        {"Host: 127.0.0.1.evil.example", " 421 "},
+        {"Host: 127.0.0.1.evil.example:9464", " 421 "},
+        {"Host: evil.localhost", " 421 "},
+        {"Host: 127.1", " 421 "},
+        {"Host: 0x7f000001", " 421 "},
+        {"Host: 2130706433", " 421 "},
+        {"Host: ::1", " 421 "},
+        {"Host: [evil.example]:9464", " 421 "},
+        {"Host: [::1", " 200 "},
+        {"Host: metrics.example", " 421 "},
+        {"Host: example.internal", " 421 "},
+        {"Host: metrics.example.internal, Temporal-History", " 421 "},
+        {"Host: ,", " 421 "},
+        {"Host: :9464", " 421 "},
+        {"Host: *", " 421 "},
+        {"Host: <script>alert(1)</script>", " 421 "},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        char request[512], heard[4096];
+        for (size_t page = 0; page < DSQL_COUNT_OF(pages) - 1; page++) { /* the last is a 500 */
+            int len = snprintf(request, sizeof(request),
+                               "GET %s HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n",
+                               pages[page].path, cases[i].headers);
+            say(request, (size_t)len, heard, sizeof(heard));
+            if (strncmp(heard + strlen("HTTP/1.1"), cases[i].status, 5) != 0)
+                fail_msg("%s, %s: %.200s", cases[i].headers, pages[page].path, heard);
+        }
+    }
+}
+
+TEST(what_is_refused_says_why)
+{
+    char heard[4096];
+    const char request[] = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n"
+                           "Connection: close\r\n\r\n";
+    say(request, sizeof(request) - 1, heard, sizeof(heard));
+    assert_holds(heard, "'evil.example' is no name of this endpoint");
+    assert_holds(heard, "DSQL_METRICS_HOSTS");
+    assert_null(strstr(heard, "dsql_reservoir_size"));
+    const char twice[] = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n"
+                         "Connection: close\r\n\r\n";
+    say(twice, sizeof(twice) - 1, heard, sizeof(heard));
+    assert_null(strstr(heard, " 200 "));
 }
 
 /* More clients than it takes, all silent: when they have gone it serves again, as soon as it has
@@ -346,6 +417,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(scripts_need_the_nonce_of_their_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_ready_is_503_and_says_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_request_harms_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_names_of_its_own_are_answered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_refused_says_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(silent_clients_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_taken_port_is_said_or_left_for_the_next, set_up,
                                         tear_down),
