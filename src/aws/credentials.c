@@ -17,6 +17,7 @@ struct dsql_credentials {
     pid_t owner; /* the process whose thread fetches */
     int cancel_fd;
     _Atomic uint64_t generation;
+    _Atomic unsigned holders; /* who made it, until destroy(), and those who hold it */
 
     pthread_mutex_t lock; /* guards all down to the next lock */
     pthread_cond_t changed;
@@ -64,6 +65,7 @@ enum dsql_rc dsql_credentials_make(const struct dsql_credentials_setup *setup,
     made->log = setup->log ? setup->log : dsql_log_default();
     made->rng = setup->seed ? dsql_rng_seeded(setup->seed) : dsql_rng_from_os();
     made->owner = getpid();
+    atomic_init(&made->holders, 1);
     (void)dsql_err_set(&made->last, DSQL_DENIED, "the credentials expired as soon as they came");
     pthread_condattr_t attributes;
     int failed = pthread_condattr_init(&attributes) ||
@@ -75,6 +77,30 @@ enum dsql_rc dsql_credentials_make(const struct dsql_credentials_setup *setup,
     (void)pthread_condattr_destroy(&attributes);
     *credentials = made;
     return DSQL_OK;
+}
+
+struct dsql_credentials *dsql_credentials_hold(struct dsql_credentials *credentials)
+{
+    unsigned before = atomic_fetch_add_explicit(&credentials->holders, 1, memory_order_relaxed);
+    assert(before > 0);
+    return credentials;
+}
+
+void dsql_credentials_release(struct dsql_credentials *credentials)
+{
+    if (!credentials)
+        return;
+    unsigned before = atomic_fetch_sub_explicit(&credentials->holders, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before > 1)
+        return;
+    assert(credentials->stop && !credentials->source);
+    if (credentials->owner == getpid()) { /* in a child they may look used for ever */
+        (void)pthread_cond_destroy(&credentials->changed);
+        (void)pthread_mutex_destroy(&credentials->lock);
+        (void)pthread_mutex_destroy(&credentials->listeners_lock);
+    }
+    free(credentials);
 }
 
 static void lock(pthread_mutex_t *mutex)
@@ -211,6 +237,8 @@ static enum dsql_rc need_keys(struct dsql_credentials *c, int64_t wait_ns, struc
     struct timespec deadline = real_deadline(wait_ns > 0 ? wait_ns : 0);
     uint64_t before = c->fetches;
     for (bool in_time = wait_ns > 0;;) {
+        if (c->stop)
+            return dsql_err_set(err, DSQL_CLOSED, "these credentials have been destroyed");
         struct dsql_refresh_need need =
             dsql_refresh_need(&c->refresh, dsql_clock_mono(c->clock), dsql_clock_wall(c->clock));
         /* A caller that saw one fetch fail has its answer, and does not begin the next. */
@@ -291,7 +319,8 @@ void dsql_credentials_refused(struct dsql_credentials *credentials)
         return;
     lock(&credentials->lock);
     dsql_refresh_refused(&credentials->refresh);
-    if (dsql_refresh_need(&credentials->refresh, dsql_clock_mono(credentials->clock),
+    if (!credentials->stop &&
+        dsql_refresh_need(&credentials->refresh, dsql_clock_mono(credentials->clock),
                           dsql_clock_wall(credentials->clock))
             .fetch)
         (void)begin_fetch(credentials, NULL); /* if it can't begin now, the next need tries */
@@ -333,14 +362,15 @@ void dsql_credentials_destroy(struct dsql_credentials *credentials)
         (void)eventfd_write(credentials->cancel_fd, 1);
         if (credentials->has_thread)
             (void)pthread_join(credentials->thread, NULL);
-        (void)pthread_cond_destroy(&credentials->changed);
-        (void)pthread_mutex_destroy(&credentials->lock);
-        (void)pthread_mutex_destroy(&credentials->listeners_lock);
+    } else {
+        credentials->stop = true;
     }
+    /* From here on nobody fetches, and nobody reads the keys: see need_keys(). */
     (void)close(credentials->cancel_fd);
     destroy_source(credentials->source);
     dsql_keys_fini(&credentials->keys);
-    free(credentials);
+    credentials->source = NULL;
+    dsql_credentials_release(credentials);
 }
 
 /* A provider of the program's own. */

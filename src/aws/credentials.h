@@ -3,6 +3,10 @@
  * fetch has ended. The object is a cache with one thread around a fetch function; the chain is one
  * such function.
  *
+ * Who frees it: whoever made it destroys it, which ends its fetches and wipes its keys; those who
+ * keep the pointer hold the memory. The last of all of them frees it. After destroy() the object
+ * answers DSQL_CLOSED to those who still hold it.
+ *
  * Locks: lock guards the state; listeners_lock guards the list of listeners and is held while they
  * are called. Neither is taken while holding the other.
  */
@@ -31,6 +35,11 @@ struct dsql_credentials_setup {
 DSQL_MUST_USE enum dsql_rc dsql_credentials_make(const struct dsql_credentials_setup *setup,
                                                  struct dsql_credentials **credentials,
                                                  struct dsql_err *err);
+
+/* For those who keep a pointer to it. */
+struct dsql_credentials *dsql_credentials_hold(struct dsql_credentials *credentials);
+/* NULL is fine. */
+void dsql_credentials_release(struct dsql_credentials *credentials);
 
 /*
  * A copy of the current keys. Waits at most wait_ns for them: with 0 it never blocks, starts a

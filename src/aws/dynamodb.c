@@ -40,6 +40,7 @@ enum dsql_rc dsql_ddb_new(const struct dsql_ddb_options *options, struct dsql_dd
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     struct dsql_strbuf region, url;
     made->options = *options;
+    (void)dsql_credentials_hold(options->credentials);
     made->rng = dsql_rng_from_os();
     dsql_strbuf_init(&region, made->region, sizeof(made->region));
     dsql_strbuf_add_str(&region, options->region);
@@ -68,7 +69,15 @@ void dsql_ddb_destroy(struct dsql_ddb *ddb)
     if (!ddb)
         return;
     dsql_http_destroy(ddb->http);
+    dsql_credentials_release(ddb->options.credentials);
     free(ddb);
+}
+
+void dsql_ddb_use(struct dsql_ddb *ddb, struct dsql_credentials *credentials)
+{
+    struct dsql_credentials *before = ddb->options.credentials;
+    ddb->options.credentials = dsql_credentials_hold(credentials);
+    dsql_credentials_release(before);
 }
 
 /* Signs and sends; the body of the answer is in *answer. */

@@ -69,8 +69,8 @@ struct dsql_ddb;
 
 struct dsql_ddb_options {
     const char *region;
-    const char *url; /* NULL: AWS's own for the region */
-    struct dsql_credentials *credentials;
+    const char *url;                      /* NULL: AWS's own for the region */
+    struct dsql_credentials *credentials; /* held */
     const struct dsql_clock *clock;
     int64_t timeout_ns;
     unsigned attempts; /* tries for what throttling and failures of the server stop; at least 1 */
@@ -84,6 +84,9 @@ const char *dsql_ddb_url(const char *const *environment);
 DSQL_MUST_USE enum dsql_rc dsql_ddb_new(const struct dsql_ddb_options *options,
                                         struct dsql_ddb **ddb, struct dsql_err *err);
 void dsql_ddb_destroy(struct dsql_ddb *ddb); /* NULL is fine */
+
+/* From now on calls are signed with these credentials, which it holds. */
+void dsql_ddb_use(struct dsql_ddb *ddb, struct dsql_credentials *credentials);
 
 /*
  * Calls an operation ("UpdateItem") with a body, which stays the caller's. *reply says what became

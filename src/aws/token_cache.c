@@ -64,7 +64,7 @@ enum dsql_rc dsql_token_cache_new(const struct dsql_token_cache_options *options
         return dsql_err_set(err, DSQL_INVALID,
                             "a token needs a host and a region, neither too long");
     }
-    made->credentials = options->credentials;
+    made->credentials = dsql_credentials_hold(options->credentials);
     made->clock = options->clock ? options->clock : &dsql_clock_system;
     made->action = dsql_token_action_of(dsql_span_of(options->user));
     made->duration_ns = options->duration_ns;
@@ -85,6 +85,7 @@ void dsql_token_cache_destroy(struct dsql_token_cache *cache)
         return;
     if (cache->wake)
         dsql_credentials_unlisten(cache->credentials, &cache->listener);
+    dsql_credentials_release(cache->credentials);
     (void)pthread_mutex_destroy(&cache->lock);
     dsql_secret_fini(&cache->token);
     free(cache);

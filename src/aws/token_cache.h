@@ -14,7 +14,7 @@
 struct dsql_token_cache;
 
 struct dsql_token_cache_options {
-    struct dsql_credentials *credentials; /* outlives the cache */
+    struct dsql_credentials *credentials; /* held */
     const char *host, *region, *user;     /* copied */
     int64_t duration_ns;                  /* of a token; a second to a week */
     const struct dsql_clock *clock;       /* NULL: the system's */

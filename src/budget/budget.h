@@ -71,7 +71,7 @@ struct dsql_budget_options {
     int64_t cluster_rate, cluster_burst, cluster_connections;
     int64_t headroom;                     /* of the connections, kept free */
     int64_t ttl_ns;                       /* how long an owner may be silent */
-    struct dsql_credentials *credentials; /* NULL: found as AWS users expect */
+    struct dsql_credentials *credentials; /* NULL: found as AWS users expect; else held */
     struct dsql_metrics *metrics;         /* may be NULL */
     struct dsql_log *log;
     const struct dsql_clock *clock;

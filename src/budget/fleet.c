@@ -22,6 +22,8 @@ struct handle {
     bool draining;
     void (*wake)(void *arg);
     void *wake_arg;
+    struct dsql_credentials *credentials;     /* of its pool; held */
+    struct dsql_credentials *own_credentials; /* the same, if it made them itself */
 };
 static_assert(offsetof(struct handle, budget) == 0, "handle_of() casts");
 
@@ -33,8 +35,9 @@ struct fleet {
     pthread_mutex_t lock, wake_lock;
     pthread_cond_t changed;
     struct dsql_fleet_protocol *protocol;
-    struct handle *handles;
-    char problem[256]; /* empty: none */
+    struct handle *handles;               /* the youngest first */
+    struct dsql_credentials *credentials; /* the youngest handle's, or those of the last; held */
+    char problem[256];                    /* empty: none */
     enum dsql_ddb_kind problem_kind;
     int64_t clock_ahead_s;
     bool stop;
@@ -42,7 +45,6 @@ struct fleet {
     pthread_t thread;
 
     struct dsql_ddb *ddb;
-    struct dsql_credentials *own_credentials;
     const struct dsql_clock *clock;
     struct dsql_log *log;
 };
@@ -78,8 +80,7 @@ static void tell_sums(struct fleet *f)
     }
     f->protocol->ops->want(f->protocol, want);
     f->protocol->ops->used(f->protocol, used);
-    if (all_drain)
-        f->protocol->ops->drain(f->protocol);
+    f->protocol->ops->drain(f->protocol, all_drain);
     pthread_cond_signal(&f->changed);
 }
 
@@ -227,6 +228,7 @@ static void carry(struct fleet *f, const char *operation, json_t *body)
     struct dsql_ddb_reply reply;
     struct dsql_err err = {0};
     enum dsql_rc rc = DSQL_NO_MEMORY;
+    dsql_ddb_use(f->ddb, f->credentials);
     pthread_mutex_unlock(&f->lock);
     if (body)
         rc = dsql_ddb_call(f->ddb, operation, body, &reply, &err);
@@ -296,11 +298,29 @@ static void fleet_free(struct fleet *f)
     if (f->protocol)
         f->protocol->ops->destroy(f->protocol);
     dsql_ddb_destroy(f->ddb);
-    dsql_credentials_destroy(f->own_credentials);
+    dsql_credentials_release(f->credentials);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->wake_lock);
     pthread_mutex_destroy(&f->lock);
     free(f);
+}
+
+/* With the lock held. A pool that has gone may have taken its credentials with it, so the fleet
+ * signs with those of a pool that is there. */
+static void choose_credentials(struct fleet *f)
+{
+    if (!f->handles)
+        return;
+    struct dsql_credentials *before = f->credentials;
+    f->credentials = dsql_credentials_hold(f->handles->credentials);
+    dsql_credentials_release(before);
+}
+
+static void handle_free(struct handle *h)
+{
+    dsql_credentials_release(h->credentials);
+    dsql_credentials_destroy(h->own_credentials);
+    free(h);
 }
 
 static void destroy(struct dsql_budget *budget)
@@ -322,6 +342,7 @@ static void destroy(struct dsql_budget *budget)
     while (*at != h)
         at = &(*at)->next;
     *at = h->next;
+    choose_credentials(f);
     tell_sums(f);
     if (last) {
         f->stop = true;
@@ -330,11 +351,11 @@ static void destroy(struct dsql_budget *budget)
     }
     pthread_mutex_unlock(&f->lock);
     pthread_mutex_unlock(&f->wake_lock);
-    free(h);
-    if (!last)
-        return;
-    pthread_join(f->thread, NULL);
-    fleet_free(f);
+    if (last) {
+        pthread_join(f->thread, NULL);
+        fleet_free(f);
+    }
+    handle_free(h); /* afterwards: the last handle's credentials sign what the fleet gives back */
 }
 
 static const struct dsql_budget_ops ops = {
@@ -358,28 +379,23 @@ static enum dsql_rc check(const struct dsql_budget_options *o, struct dsql_err *
 }
 
 static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_options *o,
-                                struct dsql_err *err)
+                                struct dsql_credentials *credentials, struct dsql_err *err)
 {
     char endpoint[300];
-    enum dsql_rc rc = DSQL_OK;
     dsql_fleet_endpoint(o->endpoint, endpoint, sizeof(endpoint));
     (void)snprintf(f->region, sizeof(f->region), "%s", o->region);
     (void)snprintf(f->table, sizeof(f->table), "%s", o->table);
     f->clock = o->clock;
     f->log = o->log;
-    if (!o->credentials) {
-        const struct dsql_credentials_options options = {.region = o->region};
-        rc = dsql_credentials_new(&options, &f->own_credentials, err);
-    }
-    if (!rc)
-        rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks
-                                            : dsql_fleet_leases)(o, endpoint, &f->protocol, err);
+    f->credentials = dsql_credentials_hold(credentials);
+    enum dsql_rc rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks : dsql_fleet_leases)(
+        o, endpoint, &f->protocol, err);
     if (rc)
         return rc;
     const struct dsql_ddb_options ddb = {
         .region = f->region,
         .url = dsql_ddb_url((const char *const *)environ),
-        .credentials = o->credentials ? o->credentials : f->own_credentials,
+        .credentials = credentials,
         .clock = f->clock,
         .timeout_ns = f->protocol->timeout_ns,
         .attempts = 1,
@@ -404,7 +420,8 @@ void dsql_fleet_after_fork(void)
 }
 
 static enum dsql_rc fleet_new(const struct dsql_budget_options *o, const char *key,
-                              struct fleet **fleet, struct dsql_err *err)
+                              struct dsql_credentials *credentials, struct fleet **fleet,
+                              struct dsql_err *err)
 {
     pthread_condattr_t attr;
     struct fleet *f = calloc(1, sizeof(*f));
@@ -417,7 +434,7 @@ static enum dsql_rc fleet_new(const struct dsql_budget_options *o, const char *k
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&f->changed, &attr);
     pthread_condattr_destroy(&attr);
-    enum dsql_rc rc = fleet_start(f, o, err);
+    enum dsql_rc rc = fleet_start(f, o, credentials, err);
     if (rc) {
         fleet_free(f);
         return rc;
@@ -426,26 +443,59 @@ static enum dsql_rc fleet_new(const struct dsql_budget_options *o, const char *k
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_budget **budget,
+static enum dsql_rc handle_new(const struct dsql_budget_options *o, struct handle **handle,
                                struct dsql_err *err)
 {
-    char key[600];
-    enum dsql_rc rc = check(o, err);
-    if (rc)
-        return rc;
     struct handle *h = calloc(1, sizeof(*h));
     if (!h)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     h->budget.ops = &ops;
     h->wake = o->wake;
     h->wake_arg = o->wake_arg;
+    if (!o->credentials) {
+        const struct dsql_credentials_options options = {.region = o->region};
+        enum dsql_rc rc = dsql_credentials_new(&options, &h->own_credentials, err);
+        if (rc) {
+            handle_free(h);
+            return rc;
+        }
+    }
+    h->credentials = dsql_credentials_hold(o->credentials ? o->credentials : h->own_credentials);
+    *handle = h;
+    return DSQL_OK;
+}
+
+/* A fleet whose pools all drain does so no longer: its newest pool needs it. */
+static void join(struct fleet *f, struct handle *h)
+{
+    h->fleet = f;
+    pthread_mutex_lock(&f->wake_lock);
+    pthread_mutex_lock(&f->lock);
+    h->next = f->handles;
+    f->handles = h;
+    choose_credentials(f);
+    tell_sums(f);
+    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_unlock(&f->wake_lock);
+}
+
+enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_budget **budget,
+                               struct dsql_err *err)
+{
+    char key[600];
+    struct handle *h = NULL;
+    enum dsql_rc rc = check(o, err);
+    if (!rc)
+        rc = handle_new(o, &h, err);
+    if (rc || !h)
+        return rc;
     (void)snprintf(key, sizeof(key), "%d %s %s", (int)o->kind, o->table, o->endpoint);
     pthread_mutex_lock(&fleets_lock);
     struct fleet *f = fleets;
     while (f && strcmp(f->key, key) != 0)
         f = f->next;
     if (!f) {
-        rc = fleet_new(o, key, &f, err);
+        rc = fleet_new(o, key, h->credentials, &f, err);
         if (!rc && f) {
             f->next = fleets;
             fleets = f;
@@ -453,17 +503,11 @@ enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_
     }
     if (!rc && f) {
         f->handle_count++;
-        h->fleet = f;
-        pthread_mutex_lock(&f->wake_lock);
-        pthread_mutex_lock(&f->lock);
-        h->next = f->handles;
-        f->handles = h;
-        pthread_mutex_unlock(&f->lock);
-        pthread_mutex_unlock(&f->wake_lock);
+        join(f, h);
     }
     pthread_mutex_unlock(&fleets_lock);
     if (rc) {
-        free(h);
+        handle_free(h);
         return rc;
     }
     *budget = &h->budget;

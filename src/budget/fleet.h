@@ -20,7 +20,8 @@ struct dsql_fleet_ops {
     bool (*permit)(struct dsql_fleet_protocol *p, struct dsql_mono now, int64_t *wait_ns);
     void (*throttled)(struct dsql_fleet_protocol *p, struct dsql_mono now);
     void (*refused_full)(struct dsql_fleet_protocol *p, struct dsql_mono now);
-    void (*drain)(struct dsql_fleet_protocol *p);
+    /* Whether everything is to be given back; a pool that comes takes it back. */
+    void (*drain)(struct dsql_fleet_protocol *p, bool draining);
     bool (*left)(const struct dsql_fleet_protocol *p); /* everything was given back */
     int64_t (*due_ns)(struct dsql_fleet_protocol *p, struct dsql_mono now);
     /* A request to send: the operation, and its body which becomes the caller's. */

@@ -46,9 +46,9 @@ static void refused_full(struct dsql_fleet_protocol *p, struct dsql_mono now)
 {
     dsql_blocks_refused_full(&of(p)->core, now);
 }
-static void drain(struct dsql_fleet_protocol *p)
+static void drain(struct dsql_fleet_protocol *p, bool draining)
 {
-    dsql_blocks_drain(&of(p)->core);
+    dsql_blocks_drain(&of(p)->core, draining);
 }
 static bool left(const struct dsql_fleet_protocol *p)
 {

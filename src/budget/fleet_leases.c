@@ -55,9 +55,9 @@ static void refused_full(struct dsql_fleet_protocol *p, struct dsql_mono now)
     (void)p; /* the counter is asked for each lease anyway */
     (void)now;
 }
-static void drain(struct dsql_fleet_protocol *p)
+static void drain(struct dsql_fleet_protocol *p, bool draining)
 {
-    dsql_leases_drain(&of(p)->core);
+    dsql_leases_drain(&of(p)->core, draining);
 }
 static bool left(const struct dsql_fleet_protocol *p)
 {

@@ -122,19 +122,28 @@ void dsql_blocks_refused_full(struct dsql_blocks *b, struct dsql_mono now)
         b->beat_at = now;
 }
 
-void dsql_blocks_drain(struct dsql_blocks *b)
+void dsql_blocks_drain(struct dsql_blocks *b, bool draining)
 {
-    b->draining = true;
+    if (b->draining == draining)
+        return;
+    b->draining = draining;
+    b->left = false;
     replan(b);
+}
+
+/* Whether our block holds what the request says, once it is applied; a LEAVE says nothing. */
+static bool says_what_we_hold(const struct dsql_registry_op *op)
+{
+    return op->set_block || op->kind == DSQL_REGISTRY_LEAVE;
 }
 
 /* What the table gives us at least, whatever became of requests in doubt. */
 static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
 {
     int64_t n = good == DSQL_SLOTS ? b->slots : b->flow;
-    if (b->busy && b->flight.set_block)
+    if (b->busy && says_what_we_hold(&b->flight))
         n = dsql_least(n, b->flight.block.of[good].has);
-    if (b->unsettled && b->doubt.set_block)
+    if (b->unsettled && says_what_we_hold(&b->doubt))
         n = dsql_least(n, b->doubt.block.of[good].has);
     return n;
 }
@@ -142,9 +151,9 @@ static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
 int64_t dsql_blocks_sure_purse(const struct dsql_blocks *b)
 {
     int64_t n = b->purse_most;
-    if (b->busy && b->flight.set_block)
+    if (b->busy && says_what_we_hold(&b->flight))
         n = dsql_least(n, b->flight.block.purse);
-    if (b->unsettled && b->doubt.set_block)
+    if (b->unsettled && says_what_we_hold(&b->doubt))
         n = dsql_least(n, b->doubt.block.purse);
     return n;
 }
@@ -525,7 +534,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now)
         return;
     if (op->kind == DSQL_REGISTRY_LEAVE) {
         b->joined = false;
-        b->left = true;
+        b->left = b->draining; /* else it joins again */
         b->slots = b->flow = b->purse_most = b->purse.amount = 0;
         return;
     }
@@ -559,7 +568,7 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
     b->refusals++;
     b->known = b->view.exists;
     if (b->flight.kind == DSQL_REGISTRY_LEAVE && !own)
-        b->left = true;
+        b->left = b->draining;
     if (!own) {
         forget_block(b, now);
     } else {

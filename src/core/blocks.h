@@ -103,8 +103,9 @@ void dsql_blocks_want(struct dsql_blocks *blocks, int64_t n);
 void dsql_blocks_used(struct dsql_blocks *blocks, int64_t n);
 void dsql_blocks_throttled(struct dsql_blocks *blocks, struct dsql_mono now);
 void dsql_blocks_refused_full(struct dsql_blocks *blocks, struct dsql_mono now);
-/* Gives everything back, the slots as used() falls; at 0 the block goes away and left is set. */
-void dsql_blocks_drain(struct dsql_blocks *blocks);
+/* Gives everything back, the slots as used() falls; at 0 the block goes away and left is set. With
+ * false that ends: it keeps what it still has, and joins again if it has left. */
+void dsql_blocks_drain(struct dsql_blocks *blocks, bool draining);
 
 /* What it may do now. */
 int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now);

@@ -77,9 +77,12 @@ void dsql_leases_throttled(struct dsql_leases *l, struct dsql_wall wall)
     l->permits = 0;
 }
 
-void dsql_leases_drain(struct dsql_leases *l)
+void dsql_leases_drain(struct dsql_leases *l, bool draining)
 {
-    l->draining = true;
+    if (l->draining == draining)
+        return;
+    l->draining = draining;
+    l->left = false;
 }
 
 int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)

@@ -138,7 +138,8 @@ void dsql_leases_fini(struct dsql_leases *leases);
 void dsql_leases_want(struct dsql_leases *leases, int64_t n);
 void dsql_leases_used(struct dsql_leases *leases, int64_t n);
 void dsql_leases_throttled(struct dsql_leases *leases, struct dsql_wall wall);
-void dsql_leases_drain(struct dsql_leases *leases);
+/* Whether every lease is to be given back, as used() falls; left is set when none is left. */
+void dsql_leases_drain(struct dsql_leases *leases, bool draining);
 int64_t dsql_leases_slots(const struct dsql_leases *leases, struct dsql_mono now);
 bool dsql_leases_permit(struct dsql_leases *leases, struct dsql_wall wall);
 

@@ -151,7 +151,7 @@ static void full(struct dsql_sim_allowance *allowance, struct dsql_mono now)
 static void drain(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    dsql_blocks_drain(&owner->blocks);
+    dsql_blocks_drain(&owner->blocks, true);
     dsql_sim_sender_pump(&owner->sender);
 }
 

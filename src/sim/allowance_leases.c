@@ -301,7 +301,7 @@ static void no_concern(struct dsql_sim_allowance *allowance, struct dsql_mono no
 static void drain(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
-    dsql_leases_drain(&owner->leases);
+    dsql_leases_drain(&owner->leases, true);
     dsql_sim_sender_pump(&owner->sender);
 }
 

@@ -256,6 +256,9 @@ static void pool_acts(struct world *w, struct owner *o)
     dsql_blocks_used(&o->blocks, o->conns);
     if (w->faults && chance(w, 20))
         dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
+    /* All pools of the process close, and a new one comes before or after the block is gone. */
+    if (w->faults && chance(w, o->blocks.draining ? 200 : 10))
+        dsql_blocks_drain(&o->blocks, !o->blocks.draining);
     if (w->faults && chance(w, 3))
         dsql_blocks_throttled(&o->blocks, clock_of(w, o));
     for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.want; k++) {
@@ -373,6 +376,8 @@ static void judge_end(struct world *w)
     w->up = true;
     for (size_t i = 0; i < w->owner_count; i++) {
         w->owners[i].paused_until_ns = 0;
+        if (w->owners[i].alive)
+            dsql_blocks_drain(&w->owners[i].blocks, false);
         living += w->owners[i].alive;
     }
     if (living == 0)

@@ -144,6 +144,8 @@ static void acts(struct world *w, struct process *process)
     }
     if (w->faults && chance(w, 10))
         dsql_leases_want(core, dsql_rng_between(&w->rng, 0, w->limit));
+    if (w->faults && chance(w, core->draining ? 100 : 5))
+        dsql_leases_drain(core, !core->draining);
     if (w->faults && chance(w, 2))
         dsql_leases_throttled(core, wall(w));
     if (!dsql_leases_next(core, mono(w), wall(w), &op))
@@ -203,15 +205,26 @@ static bool survives(struct prop *p)
         born(w, &w->processes[i]);
     run_for(w, (int64_t)prop_below(p, 20) * 10 * DSQL_S);
     w->faults = false;
+    for (size_t i = 0; i < PROCESSES; i++) {
+        if (w->processes[i].alive)
+            dsql_leases_drain(&w->processes[i].core, false);
+    }
     if (w->ok && !w->processes[0].alive)
         born(w, &w->processes[0]);
     if (!foreign) /* an item that DynamoDB deleted behind our backs: the counter is too high */
         w->item_count -= w->item_count > 0;
     run_for(w, 600 * DSQL_S);
     /* Everything is exact, unless there are leases that nobody renews. */
-    int64_t held = 0;
-    for (size_t i = 0; i < PROCESSES; i++)
-        held += w->processes[i].alive ? (int64_t)w->processes[i].core.count : 0;
+    int64_t held = 0, wanted = 0;
+    for (size_t i = 0; i < PROCESSES; i++) {
+        const struct process *process = &w->processes[i];
+        held += process->alive ? (int64_t)process->core.count : 0;
+        wanted += process->alive ? process->core.want : 0;
+    }
+    if (w->ok && !foreign)
+        w->ok = prop_that(p, held == (wanted < w->limit ? wanted : w->limit),
+                          "%lld leases of %lld wanted, and the limit is %lld", (long long)held,
+                          (long long)wanted, (long long)w->limit);
     if (w->ok && !foreign)
         w->ok = prop_that(p, w->active == held && (int64_t)w->item_count == held,
                           "the counter says %lld, there are %zu leases, %lld held",

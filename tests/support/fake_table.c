@@ -38,6 +38,24 @@ static void grant(struct fake_table *table, const struct http_asked *asked, stru
     dsql_strbuf_add(&told->body, (struct dsql_span){text, len < sizeof(text) ? len : 0});
 }
 
+/* "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261117/..." */
+static void note_signer(struct fake_table *table, const struct http_asked *asked)
+{
+    static const char before[] = "Credential=";
+    struct dsql_span header = http_asked_header(asked, "Authorization");
+    const char *at = memmem(header.ptr, header.len, before, sizeof(before) - 1);
+    pthread_mutex_lock(&table->lock);
+    table->signer[0] = '\0';
+    if (at) {
+        at += sizeof(before) - 1;
+        size_t left = header.len - (size_t)(at - header.ptr), len = 0;
+        while (len < left && len < sizeof(table->signer) - 1 && at[len] != '/')
+            len++;
+        (void)snprintf(table->signer, sizeof(table->signer), "%.*s", (int)len, at);
+    }
+    pthread_mutex_unlock(&table->lock);
+}
+
 static void answer(void *arg, const struct http_asked *asked, struct http_told *told)
 {
     struct fake_table *table = arg;
@@ -54,6 +72,7 @@ static void answer(void *arg, const struct http_asked *asked, struct http_told *
         [FAKE_TABLE_ILL] = {500, "InternalServerError", "The request processing has failed"},
     };
     enum fake_table_mood mood = table->mood;
+    note_signer(table, asked);
     if (mood == FAKE_TABLE_WELL) {
         grant(table, asked, told);
         return;
@@ -82,6 +101,14 @@ void fake_table_stop(struct fake_table *table)
     http_server_stop(&table->server);
     json_decref(table->owners);
     (void)pthread_mutex_destroy(&table->lock);
+}
+
+bool fake_table_signed_by(struct fake_table *table, const char *access_key_id)
+{
+    pthread_mutex_lock(&table->lock);
+    bool same = strcmp(table->signer, access_key_id) == 0;
+    pthread_mutex_unlock(&table->lock);
+    return same;
 }
 
 size_t fake_table_owners(struct fake_table *table)

@@ -27,6 +27,7 @@ struct fake_table {
     pthread_mutex_t lock;
     json_t *owners;
     _Atomic enum fake_table_mood mood;
+    char signer[64]; /* the access key id of the last request */
 };
 
 /* Starts it and points this process's AWS settings there. */
@@ -34,6 +35,9 @@ void fake_table_start(struct fake_table *table);
 void fake_table_stop(struct fake_table *table);
 
 size_t fake_table_owners(struct fake_table *table);
+
+/* Whether the last request was signed with this access key. */
+bool fake_table_signed_by(struct fake_table *table, const char *access_key_id);
 
 /* For a budget of the kind blocks on it. */
 void fake_table_options(struct dsql_budget_options *options);

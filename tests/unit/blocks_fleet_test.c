@@ -232,7 +232,7 @@ TEST(a_rolling_deploy_hands_over_in_seconds)
     run_for(f, 30 * DSQL_S);
     assert_int_equal(conns(f), 500);
     struct member *old = &f->members[0];
-    dsql_blocks_drain(&old->core);
+    dsql_blocks_drain(&old->core, true);
     dsql_blocks_want(&old->core, 0);
     old->due_ns = 0;
     join(f, 10);
