@@ -69,7 +69,7 @@ struct dsql_pool_options {
     enum dsql_pool_mode mode;
     /* Of the next three and warmup_target, what is more than max_open means max_open. */
     int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
-    int64_t target_ready;  /* connections to keep */
+    int64_t target_ready;  /* connections to keep; more are opened while callers wait */
     int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
     int64_t base_lifetime_ns, lifetime_jitter_ns; /* base +/- jitter/2 */
     int64_t guard_window_ns;                      /* before its end it is not handed out any more */
@@ -96,7 +96,8 @@ struct dsql_pool_options {
     char service[64];         /* the owner's name in a fleet's budget */
 
     struct dsql_metrics *metrics;         /* NULL: not recorded; must outlive the pool */
-    struct dsql_credentials *credentials; /* NULL: found as AWS users expect; must outlive it */
+    struct dsql_credentials *credentials; /* NULL: found as AWS users expect. They may be destroyed
+                                             once dsql_pool_close() has returned */
 };
 
 /* Fills *options with the defaults of 'dsql help config'; the endpoint is empty. */

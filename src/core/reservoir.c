@@ -195,10 +195,11 @@ static bool has_room(const struct dsql_reservoir *r, int64_t slots)
     return r->first_empty != NONE && dsql_reservoir_held(r) < slots;
 }
 
-bool dsql_reservoir_wants(struct dsql_reservoir *r, int64_t slots, struct dsql_mono now)
+bool dsql_reservoir_wants(struct dsql_reservoir *r, int64_t slots, uint32_t waiting,
+                          struct dsql_mono now)
 {
     if (fresh(r) + r->opening >= r->config.target)
-        return false;
+        return r->opening < waiting && has_room(r, slots) && dsql_reservoir_is_warm(r);
     /* An aging one makes room only if that keeps us within the slots owned. */
     if (!has_room(r, slots) && (r->aging == 0 || dsql_reservoir_held(r) > slots))
         return false;

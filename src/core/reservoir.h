@@ -37,7 +37,7 @@ enum { DSQL_RESERVOIR_LOOK = 8, DSQL_RESERVOIR_CAPACITY_MAX = 10000 };
 
 struct dsql_reservoir_config {
     uint32_t capacity; /* 1 to DSQL_RESERVOIR_CAPACITY_MAX */
-    uint32_t target;   /* 0 to capacity */
+    uint32_t target;   /* 0 to capacity: kept; more are opened while callers wait */
     struct dsql_lifetime lifetime;
     /* Standard mode: a warm-up of so many, one after the other, then at most keeper_max opens in
      * each tick. keeper_tick_ns 0: reservoir mode, as fast as permits come. */
@@ -78,8 +78,11 @@ void dsql_reservoir_fini(struct dsql_reservoir *reservoir);
 bool dsql_reservoir_evict(struct dsql_reservoir *reservoir, int64_t slots, struct dsql_mono now,
                           uint32_t *slot, enum dsql_discard *why);
 
-/* Whether a connection should be opened now, given a permit. */
-bool dsql_reservoir_wants(struct dsql_reservoir *reservoir, int64_t slots, struct dsql_mono now);
+/* Whether a connection should be opened now, given a permit: because there are fewer than the
+ * target, or because `waiting` callers wait, more than connections are on their way, and the
+ * capacity has room. What was opened for callers stays until it is old. */
+bool dsql_reservoir_wants(struct dsql_reservoir *reservoir, int64_t slots, uint32_t waiting,
+                          struct dsql_mono now);
 
 /*
  * Begins to open one that it wants: *slot is OPENING. If it held an aging connection that makes

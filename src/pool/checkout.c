@@ -76,6 +76,31 @@ static enum dsql_rc refuse(struct dsql_pool *pool, struct dsql_err *err)
     return dsql_err_set(err, DSQL_CLOSED, "the pool is closing");
 }
 
+/* With state_lock held: what stands in the way of a connection for a caller, and what helps. */
+static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
+{
+    const struct dsql_pool_options *o = &pool->options;
+    int64_t held = dsql_reservoir_held(&pool->reservoir);
+    struct dsql_budget_status budget;
+    pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
+    if (held >= o->max_open)
+        dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
+                           "longer");
+    else if (held >= budget.slots)
+        dsql_err_hint(err,
+                      "the fleet's budget lets this process hold %lld connections%s%.150s; "
+                      "'dsql budget' shows who holds the others",
+                      (long long)budget.slots, budget.problem[0] ? ": " : "", budget.problem);
+    else if (budget.permits == 0)
+        dsql_err_hint(err,
+                      "the connects that the budget allows, %.1f a second, are used up: wait "
+                      "longer, or keep more with DSQL_RESERVOIR_TARGET_READY",
+                      budget.rate);
+    else
+        dsql_err_hint(err, "more connections are opened while a caller waits: wait longer, or keep "
+                           "more with DSQL_RESERVOIR_TARGET_READY");
+}
+
 static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, struct dsql_err *err)
 {
     atomic_fetch_add_explicit(&pool->empties, 1, memory_order_relaxed);
@@ -97,8 +122,7 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
         memcpy(err->sqlstate, last->sqlstate, sizeof(err->sqlstate));
         dsql_err_hint(err, "%s", last->hint);
     } else {
-        dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
-                           "longer");
+        hint_at_cause(pool, err);
     }
     pthread_mutex_unlock(&pool->state_lock);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY, DSQL_F("endpoint", (const char *)pool->key),
@@ -244,14 +268,19 @@ PGconn *dsql_conn_pg(const struct dsql_conn *conn)
     return conn->pg;
 }
 
-/* The opener has ended; whoever brings the last connection back turns off the light. */
+/* With state_lock held, which it gives up. The opener has ended: the caller closes the connection
+ * itself, and the last one to do so frees the pool. */
 static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     PGconn *pg = conn->pg;
     conn->pg = NULL;
-    bool last = --pool->orphans == 0;
+    dsql_reservoir_discard(&pool->reservoir, conn->slot);
     pthread_mutex_unlock(&pool->state_lock);
     PQfinish(pg);
+    pthread_mutex_lock(&pool->state_lock);
+    dsql_reservoir_closed(&pool->reservoir, conn->slot);
+    bool last = dsql_pool_has_no_owner(pool);
+    pthread_mutex_unlock(&pool->state_lock);
     if (last) {
         dsql_visitor_leave(dsql_visitor_self());
         dsql_pool_free(pool);

@@ -134,10 +134,11 @@ int64_t dsql_opener_inflight(struct dsql_pool *pool)
 static bool wants_one(struct dsql_pool *pool, struct dsql_mono now)
 {
     lock_state(pool);
-    bool wants = !pool->draining && !dsql_mono_before(now, pool->start_at) &&
-                 dsql_refill_wait_ns(&pool->refill, now) == 0 &&
-                 dsql_reservoir_wants(&pool->reservoir, pool->slots, now) &&
-                 pool->reservoir.opening < dsql_opener_inflight(pool);
+    bool wants =
+        !pool->draining && !dsql_mono_before(now, pool->start_at) &&
+        dsql_refill_wait_ns(&pool->refill, now) == 0 &&
+        dsql_reservoir_wants(&pool->reservoir, pool->slots, dsql_waiters_count(pool), now) &&
+        pool->reservoir.opening < dsql_opener_inflight(pool);
     unlock_state(pool);
     return wants;
 }
@@ -167,7 +168,7 @@ static struct dsql_conn *take_slot(struct dsql_pool *pool, struct dsql_mono now)
     uint32_t slot;
     bool evicted = false;
     lock_state(pool);
-    if (!dsql_reservoir_wants(&pool->reservoir, pool->slots, now) ||
+    if (!dsql_reservoir_wants(&pool->reservoir, pool->slots, dsql_waiters_count(pool), now) ||
         !dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted)) {
         unlock_state(pool);
         return NULL;
@@ -402,7 +403,8 @@ static void cut_off(struct dsql_pool *pool)
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("connections", count));
 }
 
-/* Everything that is not in a caller's hands is closed; what is, becomes an orphan. */
+/* Everything that is not in a caller's hands is closed; what is, becomes an orphan: from `stopped`
+ * on, whoever owns a connection closes it. */
 static void end(struct dsql_pool *pool)
 {
     dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});
@@ -412,9 +414,6 @@ static void end(struct dsql_pool *pool)
     pool->stopped = true;
     unlock_state(pool);
     drain_some(pool); /* what came back between the two */
-    lock_state(pool);
-    pool->orphans += pool->reservoir.open;
-    unlock_state(pool);
 }
 
 static void *run(void *arg)

@@ -104,6 +104,15 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         pool->conns[i].slot = i;
         pool->conns[i].fd = -1;
     }
+    enum dsql_rc rc = DSQL_OK;
+    struct dsql_credentials *credentials = o->credentials;
+    if (!credentials) {
+        const struct dsql_credentials_options options = {.region = pool->region};
+        rc = dsql_credentials_new(&options, &pool->credentials, err);
+        credentials = pool->credentials;
+    }
+    if (rc)
+        return rc;
     char endpoint[300];
     (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->host, pool->port);
     const struct dsql_budget_options budget = {
@@ -119,26 +128,20 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .cluster_connections = o->cluster_connections,
         .headroom = o->cluster_headroom,
         .ttl_ns = o->budget_ttl_ns,
-        .credentials = o->credentials,
+        .credentials = credentials,
         .metrics = o->metrics,
         .log = dsql_log_default(),
         .clock = DSQL_POOL_CLOCK,
         .wake = wake_opener,
         .wake_arg = pool,
     };
-    enum dsql_rc rc = dsql_budget_open(&budget, &pool->budget, err);
+    rc = dsql_budget_open(&budget, &pool->budget, err);
     if (rc)
         return rc;
     pool->budget->ops->want(pool->budget, o->max_open);
     pool->slots = pool->budget->ops->slots(pool->budget);
-    if (!o->credentials) {
-        const struct dsql_credentials_options options = {.region = pool->region};
-        rc = dsql_credentials_new(&options, &pool->credentials, err);
-        if (rc)
-            return rc;
-    }
     const struct dsql_token_cache_options tokens = {
-        .credentials = o->credentials ? o->credentials : pool->credentials,
+        .credentials = credentials,
         .host = pool->host,
         .region = pool->region,
         .user = o->user,
@@ -149,21 +152,27 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     return dsql_token_cache_new(&tokens, &pool->tokens, err);
 }
 
-/* Whatever is there of it; the opener has ended or never started. */
-static void fini(struct dsql_pool *pool)
+/* Whatever it has of others: threads, descriptors, its part of the budget, the caller's
+ * credentials. The opener has ended or never started. */
+static void give_back(struct dsql_pool *pool)
 {
     dsql_token_cache_destroy(pool->tokens);
-    dsql_credentials_destroy(pool->credentials);
     if (pool->budget)
         pool->budget->ops->destroy(pool->budget);
+    dsql_credentials_destroy(pool->credentials);
     dsql_resolver_destroy(pool->resolver);
-    dsql_reservoir_fini(&pool->reservoir);
     if (pool->ca_fd >= 0)
         (void)close(pool->ca_fd);
     if (pool->epoll >= 0)
         (void)close(pool->epoll);
     if (pool->event >= 0)
         (void)close(pool->event);
+}
+
+/* What is left is memory. */
+static void fini(struct dsql_pool *pool)
+{
+    dsql_reservoir_fini(&pool->reservoir);
     pthread_cond_destroy(&pool->progress);
     pthread_mutex_destroy(&pool->state_lock);
     pthread_mutex_destroy(&pool->wait_lock);
@@ -174,6 +183,7 @@ static void fini(struct dsql_pool *pool)
 void dsql_pool_free(struct dsql_pool *pool)
 {
     dsql_visitors_wait(pool);
+    assert(pool->handles == 0 && dsql_pool_has_no_owner(pool));
     fini(pool);
 }
 
@@ -200,7 +210,6 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     pool->fork_generation = dsql_fork_generation;
     pool->ca_fd = pool->epoll = pool->event = -1;
     pool->handles = 1;
-    pool->orphans = 1; /* the thread that closes it */
     pool->port = target->port;
     pool->rng = dsql_rng_from_os();
     memcpy(pool->host, target->host, sizeof(pool->host));
@@ -230,6 +239,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
         *rc = started;
     }
     if (*rc) {
+        give_back(pool);
         fini(pool);
         return NULL;
     }
@@ -399,6 +409,7 @@ void dsql_pool_close(struct dsql_pool *pool)
     if (!pool || !is_of_this_process(pool))
         return;
     pthread_mutex_lock(&list_lock);
+    assert(pool->handles > 0); /* closed more often than opened? */
     bool last = --pool->handles == 0;
     for (struct dsql_pool **at = &pools; last && *at; at = &(*at)->next) {
         if (*at == pool) {
@@ -412,11 +423,16 @@ void dsql_pool_close(struct dsql_pool *pool)
     (void)drain(pool, pool->options.drain_timeout_ns);
     dsql_opener_stop(pool);
     say_goodbye(pool);
-    /* Those who were sent away may still be on their way out. */
+    /* Those who were sent away may still be on their way out, and a return that came before the
+     * opener stopped may still be about to wake it. Returns that come later need the memory only.
+     */
     while (atomic_load_explicit(&pool->inside, memory_order_acquire) > 0)
         sched_yield();
+    dsql_visitors_wait(pool);
+    give_back(pool);
     pthread_mutex_lock(&pool->state_lock);
-    bool unused = --pool->orphans == 0;
+    pool->closed = true;
+    bool unused = dsql_pool_has_no_owner(pool);
     pthread_mutex_unlock(&pool->state_lock);
     if (unused)
         dsql_pool_free(pool);

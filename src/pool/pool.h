@@ -147,15 +147,22 @@ struct dsql_pool {
     char ca_path[256];
     int ca_fd;              /* of the small trust file; -1: none */
     struct dsql_pool *next; /* in the list of this process */
-    unsigned handles;
-    int64_t orphans; /* (S) who still needs it once the opener has stopped: connections in use, and
-                        the thread that closes it */
+    unsigned handles;       /* list_lock's: opens that have not been closed */
+    bool closed;            /* (S) the last dsql_pool_close() needs it no longer */
 };
 
 /* How often it was checked out. */
 static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)
 {
     return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2;
+}
+
+/* With state_lock held. A pool's memory belongs to the handles, until the last is closed, and to
+ * every connection that is not EMPTY. True once, for the thread that took the last of them away:
+ * that thread frees the pool. */
+static inline bool dsql_pool_has_no_owner(const struct dsql_pool *pool)
+{
+    return pool->closed && dsql_reservoir_held(&pool->reservoir) == 0;
 }
 
 /* With state_lock held: the budget learns how many slots are in use. */
@@ -195,6 +202,11 @@ void dsql_connect_explain(const PGconn *pg, bool timed_out, int error_number,
 void dsql_connect_parse(const char *text, struct dsql_connect_report *report);
 
 /* waiters.c */
+static inline uint32_t dsql_waiters_count(const struct dsql_pool *pool)
+{
+    return atomic_load_explicit(&pool->attention, memory_order_seq_cst) &
+           ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
+}
 /* Gives the connection, which the caller owns, to who waits longest; false if nobody does. */
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Serves those who wait as far as there are ready connections. */
@@ -239,6 +251,7 @@ void dsql_stats_sample(struct dsql_pool *pool);
 
 /* pool.c */
 extern unsigned dsql_fork_generation; /* how often the process has been forked to get here */
+/* The memory, when it has no owner any more; the calling thread is no visitor. */
 void dsql_pool_free(struct dsql_pool *pool);
 
 #endif

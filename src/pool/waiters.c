@@ -80,9 +80,7 @@ void dsql_waiters_match(struct dsql_pool *pool)
 {
     uint32_t hint = 0;
     struct dsql_conn *conn;
-    while ((atomic_load_explicit(&pool->attention, memory_order_seq_cst) &
-            ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL)) != 0 &&
-           (conn = dsql_checkout_take(pool, &hint)) != NULL) {
+    while (dsql_waiters_count(pool) != 0 && (conn = dsql_checkout_take(pool, &hint)) != NULL) {
         if (!dsql_waiters_serve(pool, conn))
             dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
     }
@@ -112,6 +110,18 @@ void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter)
             continue;
 }
 
+/* The opener opens more than its target for those who wait: it has to know of them. */
+static void ask_for_more(struct dsql_pool *pool)
+{
+    if (pool->options.target_ready >= pool->options.max_open)
+        return;
+    pthread_mutex_lock(&pool->state_lock);
+    bool room = dsql_reservoir_held(&pool->reservoir) < pool->options.max_open;
+    pthread_mutex_unlock(&pool->state_lock);
+    if (room)
+        dsql_opener_wake(pool);
+}
+
 enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
                                const _Atomic bool *cancelled)
 {
@@ -126,7 +136,9 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
     if (atomic_load_explicit(cancelled, memory_order_seq_cst))
         dsql_waiters_send_away(pool, waiter); /* likewise */
     dsql_waiters_match(pool);
-    uint32_t state;
+    uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
+    if (state == DSQL_WAITER_WAITS)
+        ask_for_more(pool);
     while ((state = atomic_load_explicit(&waiter->state, memory_order_acquire)) ==
            DSQL_WAITER_WAITS) {
         if (futex_wait(&waiter->state, DSQL_WAITER_WAITS, deadline))

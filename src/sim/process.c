@@ -195,7 +195,7 @@ static int64_t open_what_is_wanted(struct dsql_sim_process *process, struct dsql
         int64_t wait_ns = dsql_refill_wait_ns(&process->refill, now);
         uint32_t slot;
         bool evicted;
-        if (!dsql_reservoir_wants(reservoir, slots, now) ||
+        if (!dsql_reservoir_wants(reservoir, slots, (uint32_t)process->waiting.count, now) ||
             reservoir->opening >= inflight_limit(process))
             return INT64_MAX;
         if (wait_ns > 0)

@@ -8,8 +8,8 @@ driver=$BUILD_DIR/tests/pool_driver
 
 # An hour is ten seconds for the endpoint: it would close what the pool keeps for too long.
 expect 0 "$dsql" local exec --time-scale 360 -- "$driver" lifetimes
-expect 0 "$dsql" local exec -- "$driver" tokens drop stall expired_once untrusted descriptors standard
-for name in tokens drop stall expired_once untrusted descriptors standard; do contains "$out" "ok $name"; done
+expect 0 "$dsql" local exec -- "$driver" tokens drop stall expired_once untrusted descriptors standard grows
+for name in tokens drop stall expired_once untrusted descriptors standard grows; do contains "$out" "ok $name"; done
 contains "$err" 'event=pool.denied'
 contains "$err" 'class=tls'
 contains "$err" 'class=resources'

@@ -334,6 +334,25 @@ static void standard(void)
     close_pool();
 }
 
+/* Four callers and a target of two: a pool opens up to max_open while somebody waits. */
+static void grows(void)
+{
+    struct dsql_conn *held[4];
+    struct dsql_err err;
+    set_up(4);
+    options.target_ready = options.low_watermark = 2;
+    open_pool();
+    MUST(stats().target == 2);
+    for (int i = 0; i < 4; i++) {
+        MUST(dsql_pool_checkout(pool, 60 * DSQL_S, &held[i], &err) == DSQL_OK);
+        MUST(ask(held[i]));
+    }
+    MUST(stats().in_use == 4);
+    for (int i = 0; i < 4; i++)
+        dsql_pool_return(held[i]);
+    close_pool();
+}
+
 /* The server goes away and comes back: says "up", "down" and "up" on standard output. */
 static void restart(void)
 {
@@ -369,6 +388,7 @@ int main(int argc, char **argv)
         {"untrusted", untrusted},
         {"descriptors", descriptors},
         {"standard", standard},
+        {"grows", grows},
         {"restart", restart},
     };
     for (int i = 1; i < argc; i++)

@@ -15,7 +15,7 @@ struct world {
     struct dsql_mono now;
     int64_t slots;
     bool opening[CAPACITY], in_use[CAPACITY], closing[CAPACITY];
-    uint32_t held;
+    uint32_t held, waiting;
     uint32_t hint;
 };
 
@@ -60,7 +60,7 @@ static bool begin_one(struct prop *p, struct world *w)
 {
     uint32_t slot;
     bool evicted;
-    if (!dsql_reservoir_wants(&w->r, w->slots, w->now) ||
+    if (!dsql_reservoir_wants(&w->r, w->slots, w->waiting, w->now) ||
         !dsql_reservoir_begin(&w->r, w->slots, &slot, &evicted))
         return true;
     bool was_old = !dsql_mono_before(w->now, life_of(w, slot)->replace_at);
@@ -133,7 +133,7 @@ static void end_closing(struct prop *p, struct world *w)
 
 static bool step(struct prop *p, struct world *w)
 {
-    switch (prop_below(p, 9)) {
+    switch (prop_below(p, 10)) {
     case 0:
         return begin_one(p, w);
     case 1:
@@ -155,8 +155,11 @@ static bool step(struct prop *p, struct world *w)
     case 7: /* the promise of wait_ns: nothing has to be evicted by time before */
         w->now = dsql_mono_add(w->now, (int64_t)prop_below(p, (uint64_t)DSQL_S));
         return true;
-    default:
+    case 8:
         w->slots = (int64_t)prop_below(p, w->r.config.capacity + 1);
+        return true;
+    default:
+        w->waiting = (uint32_t)prop_below(p, w->r.config.capacity + 1);
         return true;
     }
 }
@@ -189,7 +192,7 @@ static bool settles(struct prop *p, struct world *w)
     for (int turn = 0; turn < 4000; turn++) {
         while (dsql_reservoir_evict(&w->r, w->slots, w->now, &slot, &why))
             dsql_reservoir_closed(&w->r, slot);
-        while (dsql_reservoir_wants(&w->r, w->slots, w->now) &&
+        while (dsql_reservoir_wants(&w->r, w->slots, 0, w->now) &&
                dsql_reservoir_begin(&w->r, w->slots, &slot, &evicted)) {
             if (full && w->r.config.keeper_tick_ns == 0 &&
                 !prop_that(p, dsql_ready_set_count(&w->r.ready) + (spare ? 0 : 1) >= target,
@@ -248,9 +251,9 @@ TEST(keeper)
     assert_true(dsql_reservoir_begin(&r, 20, &slot, &evicted));
     dsql_reservoir_opened(&r, slot, now, &rng);
     for (int tries = 0; tries < 2; tries++) { /* the second of the warm-up never comes */
-        assert_true(dsql_reservoir_wants(&r, 20, now));
+        assert_true(dsql_reservoir_wants(&r, 20, 0, now));
         assert_true(dsql_reservoir_begin(&r, 20, &slot, &evicted));
-        assert_false(dsql_reservoir_wants(&r, 20, now));
+        assert_false(dsql_reservoir_wants(&r, 20, 0, now));
         assert_false(dsql_reservoir_is_warm(&r));
         dsql_reservoir_failed(&r, slot, false);
     }
@@ -259,7 +262,7 @@ TEST(keeper)
     assert_true(dsql_reservoir_is_warm(&r));
     for (int tick = 0; tick < 3; tick++) {
         int opened = 0;
-        for (; dsql_reservoir_wants(&r, 20, now); opened++) {
+        for (; dsql_reservoir_wants(&r, 20, 0, now); opened++) {
             assert_true(dsql_reservoir_begin(&r, 20, &slot, &evicted));
             dsql_reservoir_opened(&r, slot, now, &rng);
         }
@@ -268,6 +271,35 @@ TEST(keeper)
         assert_in_range(wait_ns, 1, DSQL_S);
         now = dsql_mono_add(now, wait_ns);
     }
+    dsql_reservoir_fini(&r);
+}
+
+/* Callers come one after the other and keep what they get: each who waits gets one, up to the
+ * capacity, and never more are on their way than callers wait. */
+TEST(callers)
+{
+    enum { TARGET = 2, CAPACITY_HERE = 6 };
+    struct dsql_reservoir r;
+    struct dsql_mono now = {0};
+    const struct dsql_reservoir_config config = {
+        .capacity = CAPACITY_HERE,
+        .target = TARGET,
+        .lifetime = {.base_ns = DSQL_H, .guard_ns = DSQL_S},
+    };
+    struct dsql_rng rng = dsql_rng_seeded(1);
+    uint32_t slot;
+    bool evicted;
+    assert_int_equal(dsql_reservoir_init(&r, &config, now), DSQL_OK);
+    for (uint32_t open = 0; open < CAPACITY_HERE; open++) {
+        assert_int_equal(dsql_reservoir_wants(&r, CAPACITY_HERE, 0, now), open < TARGET);
+        assert_int_equal(dsql_reservoir_wants(&r, open, 1, now), false); /* the budget's limit */
+        assert_true(dsql_reservoir_wants(&r, CAPACITY_HERE, 1, now));
+        assert_true(dsql_reservoir_begin(&r, CAPACITY_HERE, &slot, &evicted));
+        assert_int_equal(dsql_reservoir_wants(&r, CAPACITY_HERE, 1, now), open + 1 < TARGET);
+        assert_int_equal(dsql_reservoir_wants(&r, CAPACITY_HERE, 2, now), open + 1 < CAPACITY_HERE);
+        dsql_reservoir_opened(&r, slot, now, &rng);
+    }
+    assert_false(dsql_reservoir_wants(&r, CAPACITY_HERE, 9, now));
     dsql_reservoir_fini(&r);
 }
 
@@ -298,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(days),
         cmocka_unit_test(keeper),
+        cmocka_unit_test(callers),
         cmocka_unit_test(hopeless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  *
  * POOL_STRESS_SECONDS (10) is the length of the storm.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -15,7 +16,7 @@
 #include "support/fake_pq.h"
 #include "support/test.h"
 
-enum { CONNECTIONS = 12, WORKERS = 10, CYCLES = 25, CYCLE_WORKERS = 4 };
+enum { CONNECTIONS = 12, WORKERS = 10, CYCLES = 25, CYCLE_WORKERS = 4, ROUNDS = 100, HELD = 24 };
 
 static struct dsql_pool *pool;
 static _Atomic bool stop;
@@ -223,9 +224,46 @@ TEST(closing)
     }
 }
 
+/* As a caller inside a statement: until the connection is cut off. */
+static void *hold(void *arg)
+{
+    struct dsql_conn *conn = arg;
+    struct pollfd fd = {.fd = PQsocket(dsql_conn_pg(conn)), .events = POLLRDHUP};
+    (void)poll(&fd, 1, 60 * 1000);
+    if (conn->slot % 3 == 0)
+        dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+    else
+        dsql_pool_return(conn);
+    return NULL;
+}
+
+/* Every connection is in use when the drain's time is over, and all come back the moment that the
+ * opener cuts them off. Whoever is last frees the pool, nobody else does. */
+TEST(cut_off)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct dsql_pool_options options;
+        struct dsql_conn *held[HELD];
+        pthread_t threads[HELD];
+        fake_pq_reset();
+        fake_pq_options(&options, HELD);
+        options.drain_timeout_ns = round % 2 ? 5 * DSQL_MS : 0;
+        assert_int_equal(dsql_pool_open(&options, &pool, NULL), DSQL_OK);
+        for (int i = 0; i < HELD; i++)
+            assert_int_equal(dsql_pool_checkout(pool, 60 * DSQL_S, &held[i], NULL), DSQL_OK);
+        for (int i = 0; i < HELD; i++)
+            start(&threads[i], hold, held[i]);
+        dsql_pool_close(pool);
+        for (int i = 0; i < HELD; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(fake_pq_live(), 0);
+    }
+}
+
 int main(void)
 {
     dsql_log_set_level(DSQL_LOG_ERROR);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(storm), cmocka_unit_test(closing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(storm), cmocka_unit_test(closing),
+                                       cmocka_unit_test(cut_off)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dsql/credentials.h"
 #include "pool/pool.h"
 #include "support/fake_pq.h"
 #include "support/test.h"
@@ -238,6 +239,64 @@ TEST(orphan)
     assert_int_equal(fake_pq_live(), 0);
 }
 
+/* target_ready is what is kept, max_open what there may be: each caller that waits gets one more,
+ * also one after the other, and at the end the hint names the real limit. */
+TEST(grows_while_somebody_waits)
+{
+    enum { TARGET = 2, MOST = 6 };
+    struct dsql_pool_options options;
+    struct dsql_conn *held[MOST], *none = NULL;
+    struct dsql_err err = {0};
+    fake_pq_options(&options, MOST);
+    options.target_ready = options.low_watermark = TARGET;
+    struct dsql_pool *pool = open_pool(&options);
+    for (int i = 0; i < TARGET; i++)
+        held[i] = check_out(pool);
+    assert_int_equal(dsql_pool_checkout(pool, 0, &none, &err), DSQL_EMPTY);
+    assert_non_null(strstr(err.hint, "DSQL_RESERVOIR_TARGET_READY"));
+    assert_null(strstr(err.hint, "MAX_OPEN"));
+    for (int i = TARGET; i < MOST; i++) {
+        held[i] = check_out(pool);
+        assert_int_equal(stats_of(pool).in_use, i + 1);
+    }
+    assert_int_equal(dsql_pool_checkout(pool, DSQL_MS, &none, &err), DSQL_EMPTY);
+    assert_non_null(strstr(err.hint, "DSQL_POOL_MAX_OPEN"));
+    assert_int_equal(fake_pq_begun(), MOST);
+    for (int i = 0; i < MOST; i++)
+        dsql_pool_return(held[i]);
+    assert_int_equal(stats_of(pool).ready, MOST); /* they stay, until they are old */
+    dsql_pool_close(pool);
+}
+
+static enum dsql_rc fetch_keys(void *arg, struct dsql_credentials_reply *reply,
+                               struct dsql_err *err)
+{
+    (void)err;
+    atomic_fetch_add((_Atomic int *)arg, 1);
+    return dsql_credentials_reply_set(reply, "AKIDEXAMPLE", "secret", NULL, 0);
+}
+
+/* Closing gives everything back that the pool had of others, also while a connection is out: its
+ * caller comes back long after the credentials are gone. */
+TEST(orphan_needs_nothing)
+{
+    struct dsql_pool_options options;
+    struct dsql_credentials *credentials = NULL;
+    _Atomic int fetches = 0;
+    fake_pq_options(&options, 2);
+    assert_int_equal(dsql_credentials_new_custom(fetch_keys, &fetches, &credentials, NULL),
+                     DSQL_OK);
+    options.credentials = credentials;
+    options.drain_timeout_ns = 0;
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *conn = check_out(pool);
+    dsql_pool_close(pool);
+    dsql_credentials_destroy(credentials);
+    assert_true(atomic_load(&fetches) > 0);
+    dsql_pool_return(conn);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
 /* A cancelled ticket gets nothing, before and while it waits. */
 TEST(cancel)
 {
@@ -433,6 +492,8 @@ int main(void)
         cmocka_unit_test_setup(shared, set_up),
         cmocka_unit_test_setup(drain, set_up),
         cmocka_unit_test_setup(orphan, set_up),
+        cmocka_unit_test_setup(orphan_needs_nothing, set_up),
+        cmocka_unit_test_setup(grows_while_somebody_waits, set_up),
         cmocka_unit_test_setup(cancel, set_up),
         cmocka_unit_test_setup(fork_refused, set_up),
         cmocka_unit_test_setup(denied, set_up),
