@@ -8,6 +8,7 @@
 #include "dsql/metrics.h"
 #include "dsql/pool.h"
 #include "dsql/retry.h"
+#include "dsql/script.h"
 #include "dsql/stmt.h"
 #include "dsql/temporal.h"
 #include "dsql/tx.h"

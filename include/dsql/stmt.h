@@ -20,7 +20,8 @@ enum dsql_stmt_flag {
     DSQL_STMT_PREPARE = 1, /* prepared under its name at its first use on each connection, at no
                             * round trip of its own */
     DSQL_STMT_READ = 2,    /* changes nothing: run alone, its outcome is never unknown */
-    DSQL_STMT_RAISES = 4,  /* built with DSQL_RAISING: zero rows are an error of the server's */
+    DSQL_STMT_RAISES = 4,  /* built with DSQL_RAISING or DSQL_EXPECTING: what does not hold is an
+                            * error of the server's, a division by zero */
     DSQL_STMT_TEXT = 8,    /* rows come as text, for types without a binary getter below */
 };
 
@@ -41,6 +42,19 @@ struct dsql_stmt {
  * is the true one.
  */
 #define DSQL_RAISING(sql) "WITH hit AS (" sql " RETURNING 1) SELECT count(*), 1/count(*) FROM hit"
+
+/*
+ * Turns a SELECT literal that yields one boolean, usually of a locked row,
+ *
+ *     DSQL_EXPECTING("SELECT version = $2 FROM account WHERE id = $1 FOR UPDATE")
+ *
+ * into a statement that fails when it is not true: when the row holds another value, and when there
+ * is no row. Nothing behind it in the same batch is carried out, COMMIT included.
+ *
+ * Two forms look alike and are wrong. A lock in a WITH that nothing refers to is never executed.
+ * An ELSE with 1/0 is computed while the statement is planned, and always fails.
+ */
+#define DSQL_EXPECTING(select) "SELECT 1/(CASE WHEN (" select ") THEN 1 ELSE 0 END)"
 
 enum dsql_param_kind {
     DSQL_PARAM_NULL,

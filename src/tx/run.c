@@ -16,14 +16,11 @@ static struct dsql_mono now(const struct run *run)
     return dsql_clock_mono(run->tx.limits.clock);
 }
 
-/* One try, up to its outcome. Its transaction is not yet ended. */
-static enum dsql_rc try_once(struct run *run, dsql_tx_fn *body, void *arg)
+/* Runs the body, and COMMIT behind it. */
+static enum dsql_rc run_body(struct run *run, const struct dsql_work *work)
 {
     struct dsql_tx *tx = &run->tx;
-    enum dsql_rc rc = dsql_tx_start(tx, &run->err);
-    if (rc != DSQL_OK)
-        return rc;
-    rc = body(tx, arg, &run->err);
+    enum dsql_rc rc = work->body(tx, work->arg, &run->err);
     if (rc == DSQL_OK) {
         rc = dsql_wire_commit(&tx->wire);
         if (rc != DSQL_OK)
@@ -38,6 +35,16 @@ static enum dsql_rc try_once(struct run *run, dsql_tx_fn *body, void *arg)
     if (run->err.rc != rc) /* it did not say more than the code */
         dsql_err_set(&run->err, rc, "%s", dsql_rc_text(rc));
     return rc;
+}
+
+/* One try, up to its outcome. Its transaction is not yet ended. */
+static enum dsql_rc try_once(struct run *run, const struct dsql_work *work)
+{
+    enum dsql_rc rc = dsql_tx_start(&run->tx, &run->err);
+    if (rc != DSQL_OK)
+        return rc;
+    rc = run_body(run, work);
+    return work->ended ? work->ended(&run->tx, work->arg, rc, &run->err) : rc;
 }
 
 struct settle_call {
@@ -121,6 +128,14 @@ enum dsql_rc dsql_tx_run_on(const struct dsql_source *source, const char *operat
                             dsql_tx_fn *body, void *arg, const struct dsql_tx_policy *policy,
                             struct dsql_err *err)
 {
+    struct dsql_work work = {.body = body, .arg = arg};
+    return dsql_tx_run_work(source, operation, &work, policy, err);
+}
+
+enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *operation,
+                              const struct dsql_work *work, const struct dsql_tx_policy *policy,
+                              struct dsql_err *err)
+{
     struct dsql_tx_policy defaults;
     if (!policy) {
         dsql_tx_policy_default(&defaults);
@@ -133,7 +148,7 @@ enum dsql_rc dsql_tx_run_on(const struct dsql_source *source, const char *operat
     bool more;
     do {
         run.err = (struct dsql_err){.rc = DSQL_OK};
-        rc = try_once(&run, body, arg);
+        rc = try_once(&run, work);
         dsql_observe_try(&run.tx.observer, rc, &run.err);
         bool settled = false;
         if (rc == DSQL_COMMIT_UNKNOWN) {

@@ -26,6 +26,18 @@ DSQL_MUST_USE enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *er
 /* Ends a try. A connection that is still good is kept if `keep`, and given back otherwise. */
 void dsql_tx_stop(struct dsql_tx *tx, bool keep);
 
+/* What a transaction does, for those who also look at how a try ended. */
+struct dsql_work {
+    dsql_tx_fn *body;
+    /* Of each try that had a connection: rc is its outcome, the wire is still open, and what it
+     * answers is the outcome from now on. It may not make a failure of a success. NULL for none. */
+    enum dsql_rc (*ended)(struct dsql_tx *tx, void *arg, enum dsql_rc rc, struct dsql_err *err);
+    void *arg;
+};
+DSQL_MUST_USE enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *operation,
+                                            const struct dsql_work *work,
+                                            const struct dsql_tx_policy *policy,
+                                            struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_tx_run_on(const struct dsql_source *source, const char *operation,
                                           dsql_tx_fn *body, void *arg,
                                           const struct dsql_tx_policy *policy,

@@ -10,8 +10,11 @@
 void dsql_wire_open(struct dsql_wire *wire, PGconn *pg, const struct dsql_wire_limits *limits,
                     bool read_only, bool single)
 {
-    *wire =
-        (struct dsql_wire){.pg = pg, .limits = *limits, .read_only = read_only, .single = single};
+    *wire = (struct dsql_wire){.pg = pg,
+                               .limits = *limits,
+                               .read_only = read_only,
+                               .single = single,
+                               .failed_at = SIZE_MAX};
     if (PQsetnonblocking(pg, 1) == 0 && PQenterPipelineMode(pg) == 1)
         return;
     wire->dead = true;

@@ -40,6 +40,7 @@ struct dsql_wire {
     bool dead;       /* the connection must be closed */
     bool stale_plan;
     struct dsql_err failed; /* the first failure; rc DSQL_OK while there is none */
+    size_t failed_at;       /* the entry that it belongs to; SIZE_MAX if it belongs to none */
     unsigned round_trips;
 };
 

@@ -24,6 +24,8 @@ const char *dsql_wire_current(const struct dsql_wire *wire)
  */
 static bool commit_in_flight(const struct dsql_wire *wire)
 {
+    if (wire->read_only)
+        return false; /* what only reads has nothing to commit */
     for (size_t i = 0; i < wire->len; i++) {
         const struct dsql_wire_entry *e = &wire->entries[i];
         if (e->kind == DSQL_WIRE_COMMIT && !e->answered)
@@ -91,6 +93,7 @@ void dsql_wire_fail_condition(struct dsql_wire *wire, const struct dsql_wire_ent
         return;
     const struct dsql_fence_note *note = entry->fence;
     struct dsql_fence fence = {note->entity, note->key, note->token, note->rows};
+    wire->failed_at = (size_t)(entry - wire->entries);
     (void)dsql_err_condition(&wire->failed, entry->name, &fence, rows);
 }
 
@@ -117,6 +120,7 @@ void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entr
     if (verdict.rc == DSQL_LOST && commit_in_flight(wire))
         verdict.rc = DSQL_COMMIT_UNKNOWN;
     wire->stale_plan |= verdict.stale_plan;
+    wire->failed_at = (size_t)(entry - wire->entries);
     dsql_wire_fail(wire, verdict.rc, entry->name, dsql_shown_str(message ? message : "").text);
     dsql_wire_copy(wire->failed.sqlstate, sizeof(wire->failed.sqlstate), sqlstate);
     if (hint)

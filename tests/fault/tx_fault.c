@@ -8,6 +8,7 @@
 #include "support/pg_source.h"
 #include "support/test.h"
 #include "tx/params.h"
+#include "tx/script.h"
 #include "tx/tx_internal.h"
 
 static bool make_handles(void)
@@ -96,6 +97,46 @@ TEST(a_transaction_survives)
     PQfinish(pg);
 }
 
+static bool run_script(void)
+{
+    static const struct dsql_stmt raising = {
+        .name = "raising",
+        .sql = DSQL_RAISING("UPDATE f SET v = v + 1 WHERE id = $1"),
+        .flags = DSQL_STMT_PREPARE | DSQL_STMT_RAISES,
+    };
+    struct dsql_param id = dsql_i32(1);
+    struct dsql_fence fence = {.entity = "row", .key = "1", .token = "it"};
+    struct dsql_step steps[20];
+    struct dsql_step_result results[DSQL_COUNT_OF(steps)];
+    for (size_t i = 0; i < DSQL_COUNT_OF(steps); i++)
+        steps[i] = (struct dsql_step){i % 2 ? &READ : &raising, &id, 1, i % 2 ? NULL : &fence};
+    struct dsql_script script = {.steps = steps, .count = DSQL_COUNT_OF(steps), .results = results};
+    struct pg_source db;
+    struct dsql_err err = {0};
+    pg_source_init(&db, NULL);
+    enum dsql_rc rc = dsql_script_run_on(&db.source, "fault", &script, NULL, &err);
+    if (rc == DSQL_OK)
+        expected += 10;
+    else
+        assert_int_equal(rc, DSQL_NO_MEMORY);
+    for (size_t i = 0; i < DSQL_COUNT_OF(steps); i++)
+        dsql_rows_free(results[i].rows);
+    pg_source_fini(&db);
+    return rc == DSQL_OK;
+}
+
+TEST(a_script_survives)
+{
+    if (!getenv("PGHOST"))
+        skip();
+    PGconn *pg = PQconnectdb("");
+    assert_true(alloc_fault_run("script", run_script, false) > 5);
+    PGresult *r = PQexec(pg, "SELECT v FROM f WHERE id = 1");
+    assert_int_equal(strtoll(PQgetvalue(r, 0, 0), NULL, 10), expected);
+    PQclear(r);
+    PQfinish(pg);
+}
+
 static bool drive(void)
 {
     struct pg_source db;
@@ -126,6 +167,7 @@ int main(void)
         cmocka_unit_test(handles_survive),
         cmocka_unit_test(parameters_survive),
         cmocka_unit_test(a_transaction_survives),
+        cmocka_unit_test(a_script_survives),
         cmocka_unit_test(a_driven_transaction_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

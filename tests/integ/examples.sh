@@ -13,9 +13,12 @@ done
 
 export examples=$BUILD_DIR/examples DSQL_STAGGERED_STARTUP=false DSQL_POOL_MAX_OPEN=8
 # shellcheck disable=SC2016 # a program for another shell
-expect 0 "$dsql" local exec -- bash -ec '"$examples/checkout"; "$examples/transfer"; "$examples/fenced_update"; "$examples/fenced_update"'
+expect 0 "$dsql" local exec -- bash -ec '"$examples/checkout"; "$examples/transfer"; "$examples/script"; "$examples/fenced_update"; "$examples/fenced_update"'
 contains "$out" "the cluster's time is 20"
 contains "$out" '80 transfers, 0 failed, the sum is 2000'
+contains "$out" 'transfer of 30: OK'
+contains "$out" 'transfer of 40: CONDITION_FAILED in step 2: account 2'
+grep -qx 'the sum is 2000' <<<"$out" || fail "the script's sum is not 2000: $out"
 contains "$out" 'renew_lease with range id 7: OK'
 contains "$out" 'take_over_lease with range id 7: OK'
 contains "$out" 'renew_lease with range id 7: CONDITION_FAILED: '

@@ -10,4 +10,4 @@ chmod 777 "$TMPDIR"
 
 # shellcheck disable=SC2016 # a program for another shell
 expect 0 "$dsql" local exec -- bash -ec \
-    'for program in tx_trips tx_errors tx_fences tx_retry tx_ends tx_values tx_faults tx_pool tx_fault; do "$BUILD_DIR/tests/$program"; done'
+    'for program in tx_trips tx_script tx_errors tx_fences tx_retry tx_ends tx_values tx_faults tx_pool tx_fault; do "$BUILD_DIR/tests/$program"; done'
