@@ -26,6 +26,7 @@
 #ifndef DSQL_TEMPORAL_H
 #define DSQL_TEMPORAL_H
 
+#include "dsql/script.h"
 #include "dsql/tx.h"
 
 #ifdef __cplusplus
@@ -152,6 +153,43 @@ DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx, enum dsql_op op,
                 const struct dsql_param *params, size_t count, const struct dsql_tx_policy *policy,
                 struct dsql_result *result, struct dsql_err *err);
+
+/* -- Scripts: an operation of Temporal's persistence in one round trip (see dsql/script.h). */
+
+struct dsql_script_call {
+    enum dsql_op op;
+    const struct dsql_param *params; /* as in dsql_store_call() */
+    size_t count;
+    /* Of a write that takes the token of a lock (UpdateShards, UpdateExecutions,
+     * UpdateCurrentExecutions, UpdateTaskQueues): the token that must stand there before it, in
+     * the order of its fields; a NULL among them is any, but not all of them are. NULL for all
+     * other operations, whose expectations are among their fields. */
+    const struct dsql_param *expect;
+};
+
+/*
+ * Runs calls as one transaction: BEGIN, all of them and COMMIT in one message. name is the metrics'
+ * operation. policy: NULL for the store's; read_only for scripts that only read. Nothing of the
+ * caller's is changed or kept.
+ *
+ * Fenced writes and the operations whose names begin with Expect are raised by the server: when one
+ * does not hold, nothing is applied and the outcome is DSQL_CONDITION_FAILED. Ids of buffered
+ * events are drawn anew at each try. That a query found no row is no failure here: look at its
+ * result.
+ *
+ * DSQL_INVALID for what no script can hold: operations that need an answer before they go on
+ * (LockCurrentExecutionsJoinExecutions, GetLastEnqueuedMessageIDForUpdate and its V2), deletes in
+ * portions by a limit (DeleteFromTasks, DeleteFromTasksV2), and locks that hand their token to the
+ * caller (ReadLockShards and the like: use the one that expects it).
+ *
+ * results: NULL, or `count` of them, in the order of the calls; see struct dsql_result. *failed
+ * (may be NULL): beside a failure the call it belongs to; `count` if it belongs to none.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc
+dsql_store_run_script(struct dsql_store *store, const char *name,
+                      const struct dsql_script_call *calls, size_t count,
+                      const struct dsql_tx_policy *policy, struct dsql_result *results,
+                      size_t *failed, struct dsql_err *err);
 
 /* -- The same with types. */
 

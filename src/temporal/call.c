@@ -1,8 +1,6 @@
 /* The executor: one operation, on the pool or inside a transaction. */
 #include "temporal/call.h"
 
-#include "base/shown.h"
-#include "base/strbuf.h"
 #include "tx/condition.h"
 
 /* -- Inside a transaction. */
@@ -49,71 +47,16 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
 }
 
-/* "12", "7": for the error when a token does not hold. */
-static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
-                      const struct dsql_param *value)
-{
-    if ((type == DSQL_OP_TEXT || type == DSQL_OP_KEY) && value->kind == DSQL_PARAM_RAW) {
-        struct dsql_span text = {value->as.ptr, (size_t)value->len};
-        dsql_strbuf_add_str(sb, dsql_shown(text).text);
-        return;
-    }
-    if (value->kind != DSQL_PARAM_RAW) {
-        dsql_strbuf_add_i64(sb, value->as.i64);
-        return;
-    }
-    for (int32_t i = 0; i < value->len && i < 16; i++)
-        dsql_strbuf_addf(sb, "%02x", ((const unsigned char *)value->as.ptr)[i]);
-}
-
-/* A fence in words, and their memory. */
-struct described {
-    struct dsql_fence fence;
-    char key[256], token[128];
-};
-
-static void describe(const struct dsql_call *call, const struct dsql_param *values,
-                     struct described *out)
-{
-    static const char *const names[] = {
-        [DSQL_FENCED_SHARD] = "shard",
-        [DSQL_FENCED_EXECUTION] = "execution",
-        [DSQL_FENCED_CURRENT] = "current execution",
-        [DSQL_FENCED_TASK_QUEUE] = "task queue",
-        [DSQL_FENCED_USER_DATA] = "task queue user data",
-        [DSQL_FENCED_NAMESPACE_METADATA] = "namespace metadata",
-        [DSQL_FENCED_CLUSTER_METADATA] = "cluster metadata",
-        [DSQL_FENCED_QUEUE_METADATA] = "queue metadata",
-        [DSQL_FENCED_NEXUS_TABLE] = "nexus endpoints",
-        [DSQL_FENCED_NEXUS_ENDPOINT] = "nexus endpoint",
-    };
-    struct dsql_strbuf key, expected;
-    dsql_strbuf_init(&key, out->key, sizeof(out->key));
-    dsql_strbuf_init(&expected, out->token, sizeof(out->token));
-    for (size_t i = 0; i < call->op->fence.keys; i++) {
-        if (call->params[i].kind == DSQL_PARAM_NULL)
-            continue;
-        dsql_strbuf_add_str(&key, i ? "/" : "");
-        add_value(&key, call->op->fields[i].type, &call->params[i]);
-    }
-    for (size_t i = 0; i < call->op->fence.tokens; i++) {
-        const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
-        dsql_strbuf_addf(&expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
-        add_value(&expected, field->type, &values[i]);
-    }
-    out->fence = (struct dsql_fence){names[call->op->fence.what], out->key, out->token, 0};
-}
-
 /* A write of a row whose token the transaction remembers: it must still be there. What is written
  * is the token from now on. */
 static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token *token)
 {
     const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
     size_t fields = call->op->field_count, keys = call->op->fence.keys;
-    struct described described;
+    struct dsql_described described;
     struct dsql_token written = {0};
     enum dsql_rc rc;
-    describe(call, token->values, &described);
+    dsql_call_describe(call, token->values, &described);
     /* A key hits one row at most; what fails by itself at none needs no count before COMMIT. */
     described.fence.rows = call->store->options.pipelined ? 0 : 1;
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
@@ -132,6 +75,18 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
     rc =
         dsql_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params, keys, &written);
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
+}
+
+/* A lock that fails by itself. */
+static enum dsql_rc exec_expecting(struct dsql_call *call)
+{
+    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    struct dsql_described described;
+    dsql_call_describe(call, call->params + call->op->fence.keys, &described);
+    enum dsql_rc rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params,
+                               call->op->field_count, &described.fence, call->err);
+    call->result->affected = rc == DSQL_OK;
+    return rc;
 }
 
 static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, bool queued)
@@ -168,8 +123,8 @@ enum dsql_rc dsql_call_exec(struct dsql_call *call)
     }
     if (call->op->fence.mode != DSQL_FENCE_OWN || call->result->affected > 0)
         return DSQL_OK;
-    struct described described;
-    describe(call, call->params + call->op->fence.keys, &described);
+    struct dsql_described described;
+    dsql_call_describe(call, call->params + call->op->fence.keys, &described);
     return dsql_err_condition(call->err, call->op->name, &described.fence, 0);
 }
 
@@ -204,6 +159,8 @@ enum dsql_rc dsql_call_in(struct dsql_call *call)
         dsql_rows_free(rows);
         return rc;
     }
+    if (call->op->flags & DSQL_OP_EXPECTS)
+        return exec_expecting(call);
     if (call->op->choice == DSQL_CHOICE_LIMITED)
         return exec_limited(call);
     if (call->op->fence.mode == DSQL_FENCE_CHECK) {

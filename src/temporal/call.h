@@ -35,6 +35,9 @@ struct dsql_call {
 /* values.c: fills params from the caller's values: checks them, encodes keys. fini afterwards. */
 DSQL_MUST_USE enum dsql_rc dsql_call_convert(struct dsql_call *call,
                                              const struct dsql_param *values);
+/* The tokens that a write expects, into their place behind its fields. */
+DSQL_MUST_USE enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call,
+                                                    const struct dsql_param *tokens);
 void dsql_call_fini(struct dsql_call *call);
 
 /* choice.c */
@@ -57,7 +60,20 @@ DSQL_MUST_USE enum dsql_rc dsql_call_exec(struct dsql_call *call);
 DSQL_MUST_USE enum dsql_rc dsql_call_finish_query(struct dsql_call *call,
                                                   const struct dsql_rows *rows);
 
+/* describe.c: a fence in words, and their memory. values are the tokens. */
+struct dsql_described {
+    struct dsql_fence fence;
+    char key[256], token[128];
+};
+void dsql_call_describe(const struct dsql_call *call, const struct dsql_param *values,
+                        struct dsql_described *out);
+
 /* special.c: the operations that are more than a statement. */
 DSQL_MUST_USE enum dsql_rc dsql_call_special(struct dsql_call *call);
+/* Of buffered events: new ids where the caller gave none; whether it gave none; and the ids that
+ * were read, which the next ones must be above. */
+DSQL_MUST_USE enum dsql_rc dsql_call_draw_ids(struct dsql_call *call);
+bool dsql_call_drew_ids(const struct dsql_call *call);
+void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows);
 
 #endif

@@ -53,7 +53,7 @@ enum dsql_rc dsql_call_choose(struct dsql_call *call)
         call->which = p[9].as.i64 ? 2 : p[8].as.i64 ? 1 : 0;
         return DSQL_OK;
     case DSQL_CHOICE_PORTION:
-        call->which = call->tx == NULL;
+        call->which = call->alone;
         return DSQL_OK;
     case DSQL_CHOICE_VERSION:
         return by_version(call, 0);

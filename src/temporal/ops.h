@@ -21,6 +21,7 @@ enum dsql_op_flag { /* see the catalogue */
                     DSQL_OP_GUARDED = 4,
                     DSQL_OP_BATCH = 8,
                     DSQL_OP_SPECIAL = 16,
+                    DSQL_OP_EXPECTS = 32,
 };
 
 enum dsql_op_type {

@@ -50,7 +50,7 @@ static enum dsql_rc lock_last_message(struct dsql_call *call)
     return rc;
 }
 
-static enum dsql_rc draw_ids(struct dsql_call *call)
+enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
 {
     struct dsql_store *store = call->store;
     size_t fields = call->op->field_count;
@@ -70,35 +70,45 @@ static enum dsql_rc draw_ids(struct dsql_call *call)
                : DSQL_OK;
 }
 
+bool dsql_call_drew_ids(const struct dsql_call *call)
+{
+    return call->id == DSQL_OP_InsertIntoBufferedEvents &&
+           call->values[call->op->field_count - 1].kind == DSQL_PARAM_NULL;
+}
+
 /* The ids are new at each try. One that another process has given to the same execution is met as a
  * duplicate key; the transaction is then run again, as after any conflict. */
 static enum dsql_rc insert_events(struct dsql_call *call)
 {
-    enum dsql_rc rc = draw_ids(call);
+    enum dsql_rc rc = dsql_call_draw_ids(call);
     if (!rc)
         rc = dsql_call_exec(call);
-    bool drawn = call->values[call->op->field_count - 1].kind == DSQL_PARAM_NULL;
-    if (rc == DSQL_DUPLICATE && drawn)
+    if (rc == DSQL_DUPLICATE && dsql_call_drew_ids(call))
         return dsql_err_set(call->err, DSQL_CONFLICT,
                             "another process gave the same id to a buffered event");
     return rc;
 }
 
 /* Whoever reads them will write behind them, also with a clock that is slow. */
-static enum dsql_rc select_events(struct dsql_call *call)
+void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows)
 {
     enum { ID = 2 };
-    struct dsql_rows *rows = NULL;
     int64_t id = 0;
+    if (dsql_rows_count(rows) == 0 || !dsql_rows_i64(rows, dsql_rows_count(rows) - 1, ID, &id))
+        return;
+    (void)pthread_mutex_lock(&call->store->ids_lock);
+    dsql_snowflake_see(&call->store->ids, id);
+    (void)pthread_mutex_unlock(&call->store->ids_lock);
+}
+
+static enum dsql_rc select_events(struct dsql_call *call)
+{
+    struct dsql_rows *rows = NULL;
     enum dsql_rc rc = dsql_call_query(call, call->which, &rows);
     if (!rc)
         rc = dsql_call_finish_query(call, rows);
-    if (!rc && dsql_rows_count(rows) > 0 &&
-        dsql_rows_i64(rows, dsql_rows_count(rows) - 1, ID, &id)) {
-        (void)pthread_mutex_lock(&call->store->ids_lock);
-        dsql_snowflake_see(&call->store->ids, id);
-        (void)pthread_mutex_unlock(&call->store->ids_lock);
-    }
+    if (!rc)
+        dsql_call_see_ids(call, rows);
     dsql_rows_free(rows);
     return rc;
 }

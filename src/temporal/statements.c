@@ -100,6 +100,8 @@ static void fill_statement(struct room *room, struct dsql_statement *out,
     char name[64];
     size_t sizes = op->flags & DSQL_OP_MULTI ? DSQL_SIZES : 1;
     unsigned flags = op->kind == DSQL_KIND_EXEC ? 0 : DSQL_STMT_READ;
+    if (op->flags & DSQL_OP_EXPECTS)
+        flags = DSQL_STMT_READ | DSQL_STMT_RAISES;
     out->counts_inputs = strncmp(text, "INSERT", 6) == 0 && !strstr(text, "DO NOTHING");
     for (size_t size = 0; size < sizes; size++) {
         size_t inputs = (size_t)1 << size, n = 0;

@@ -65,6 +65,17 @@ static enum dsql_rc convert_bytes(struct dsql_call *call, const struct dsql_op_f
     return DSQL_OK;
 }
 
+static enum dsql_rc convert(struct dsql_call *call, const struct dsql_op_field *field,
+                            const struct dsql_param *value, char **text, struct dsql_param *out)
+{
+    if (is_null(field, value)) {
+        *out = dsql_null();
+        return DSQL_OK;
+    }
+    return is_number(field->type) ? convert_number(call, field, value, out)
+                                  : convert_bytes(call, field, value, text, out);
+}
+
 static size_t text_needed(const struct dsql_call *call, const struct dsql_param *values)
 {
     size_t need = 0;
@@ -90,18 +101,24 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
         text = (char *)call->heap + params_size;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct dsql_op_field *field = &call->op->fields[i % fields];
-        enum dsql_rc rc = DSQL_OK;
-        if (is_null(field, &values[i]))
-            call->params[i] = dsql_null();
-        else if (is_number(field->type))
-            rc = convert_number(call, field, &values[i], &call->params[i]);
-        else
-            rc = convert_bytes(call, field, &values[i], &text, &call->params[i]);
+        enum dsql_rc rc =
+            convert(call, &call->op->fields[i % fields], &values[i], &text, &call->params[i]);
         if (rc)
             return rc;
     }
     return DSQL_OK;
+}
+
+enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_param *tokens)
+{
+    char none[1], *text = none;
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < call->op->fence.tokens && !rc; i++) {
+        const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
+        assert(field->type != DSQL_OP_KEY); /* which would need room */
+        rc = convert(call, field, &tokens[i], &text, &call->params[call->op->field_count + i]);
+    }
+    return rc;
 }
 
 void dsql_call_fini(struct dsql_call *call)

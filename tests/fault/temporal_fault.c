@@ -73,6 +73,29 @@ static bool use_parameters(void)
     return ok;
 }
 
+/* A script is put together, and then refused for its last call: nothing is left. */
+static bool use_script(void)
+{
+    enum { COUNT = 30, FIELDS = 5 };
+    struct dsql_param values[COUNT * FIELDS], number = dsql_i64(1);
+    struct dsql_err err = {0};
+    size_t failed = 99;
+    for (int i = 0; i < COUNT; i++) {
+        struct dsql_param one[FIELDS] = {dsql_i64(i), dsql_bytes("\xff\0q", 3), dsql_i64(i),
+                                         dsql_bytes("d", 1), dsql_text_n("e", 1)};
+        memcpy(values + (ptrdiff_t)i * FIELDS, one, sizeof(one));
+    }
+    const struct dsql_script_call calls[] = {{DSQL_OP_InsertIntoTasks, values, COUNT, NULL},
+                                             {DSQL_OP_WriteLockShards, &number, 1, NULL}};
+    enum dsql_rc rc = dsql_store_run_script(NULL, "refused", calls, 2, NULL, NULL, &failed, &err);
+    assert_true(rc == DSQL_INVALID ? failed == 1 : rc == DSQL_NO_MEMORY);
+    return rc == DSQL_INVALID;
+}
+
+TEST(script)
+{
+    assert_true(alloc_fault_run("script", use_script, false) > 5);
+}
 TEST(statements)
 {
     assert_true(alloc_fault_run("statements", use_statements, false) > 2);
@@ -89,6 +112,7 @@ TEST(parameters)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(script),
         cmocka_unit_test(statements),
         cmocka_unit_test(tokens),
         cmocka_unit_test(parameters),

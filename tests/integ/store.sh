@@ -11,10 +11,14 @@ expect 0 "$dsql" local exec -- bash -c '
     set -e
     "$dsql" schema apply >/dev/null
     "$programs/store_methods"
+    "$programs/store_script"
     "$dsql" local fault no-key-share=100%
-    "$programs/store_methods"'
-contains "$out" '148 operations, three ways; shard lock 1'
-contains "$out" '148 operations, three ways; shard lock 2'
+    "$programs/store_methods"
+    "$programs/store_script"'
+contains "$out" '153 operations, three ways; shard lock 1'
+contains "$out" '153 operations, three ways; shard lock 2'
+contains "$out" 'scripts; shard lock 1'
+contains "$out" 'scripts; shard lock 2'
 printf '%s\n' "$out"
 
 # What `make test-cluster` runs, with this endpoint for a cluster; it leaves one alone that is in use.

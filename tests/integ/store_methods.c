@@ -84,6 +84,11 @@ static void shards(void)
     SAME(row.data_encoding, "enc");
     QUERY(ReadLockShards, 1, &read, shard);
     QUERY(WriteLockShards, 1, &write, shard);
+    EXEC(ExpectShard, 1, shard, 7);
+    if (!tx) {
+        LOSES(ExpectShard, "shard", shard, 8);
+        LOSES(ExpectShard, "shard", fixture_shard(&fix), 7);
+    }
     REQUIRE(read.range_id == 7 && write.range_id == 7);
     EXEC(UpdateShards, 1, shard, 8, STR("more"), STR("e2"));
     EXEC(UpdateShards, 1, shard, 9, STR(""), STR("")); /* its own token is the new one */
@@ -109,6 +114,9 @@ static void executions(void)
     QUERY(WriteLockExecutions, 1, &lock, shard, ns, STR("wf"), run);
     REQUIRE(lock.db_record_version == 1 && lock.next_event_id == 2);
     QUERY(ReadLockExecutions, 1, &read, shard, ns, STR("wf"), run);
+    EXEC(ExpectLastWriteVersion, 1, shard, ns, STR("wf"), run, 3);
+    if (!tx)
+        LOSES(ExpectLastWriteVersion, "execution", shard, ns, STR("wf"), run, 4);
     EXEC(UpdateExecutions, 1, shard, ns, STR("wf"), run, 2, 5, 6, STR("d2"), STR("e2"), STR("s2"),
          STR("se2"));
     QUERY(SelectFromExecutions, 1, &row, shard, ns, STR("wf"), run);
@@ -135,6 +143,17 @@ static void current(int64_t archetype)
     SAME_ID(join.run_id, run);
     REQUIRE(join.last_write_version == 6, "%lld", (long long)join.last_write_version);
     QUERY(LockCurrentExecutions, 1, &lock, shard, ns, STR("wf"), archetype);
+    EXEC(ExpectCurrentExecution, 1, shard, ns, STR("wf"), archetype, run, 1);
+    EXEC(ExpectCurrentExecution, 1, shard, ns, STR("wf"), archetype, run, DSQL_NULL_I64);
+    EXEC(ExpectOtherCurrentExecution, 1, shard, ns, STR("wf"), archetype, other);
+    EXEC(ExpectOtherCurrentExecution, 1, shard, ns, STR("none"), archetype, run);
+    if (!tx) {
+        LOSES(ExpectCurrentExecution, "current execution", shard, ns, STR("wf"), archetype, run, 2);
+        LOSES(ExpectCurrentExecution, "current execution", shard, ns, STR("wf"), archetype, other,
+              1);
+        LOSES(ExpectOtherCurrentExecution, "current execution", shard, ns, STR("wf"), archetype,
+              run);
+    }
     EXEC(UpdateCurrentExecutions, 1, shard, ns, STR("wf"), archetype, other, STR("req2"), 3, 4,
          INT64_C(1234567890123456), 31, STR("d"), STR("e"));
     QUERY(SelectFromCurrentExecutions, 1, &row, shard, ns, STR("wf"), archetype);
@@ -357,6 +376,9 @@ static void matching(void)
         QUERY(SelectFromTaskQueues, 1, &queue, version, hash, none, DSQL_NULL_I64, DSQL_NULL_I64,
               after, 10);
         QUERY(LockTaskQueues, 1, &lock, version, hash, id);
+        EXEC(ExpectTaskQueue, 1, version, hash, id, lock.range_id);
+        if (!tx)
+            LOSES(ExpectTaskQueue, "task queue", version, hash, id, lock.range_id + 1);
         REQUIRE(lock.range_id == 5);
         EXEC(UpdateTaskQueues, 1, version, hash, id, 6, STR("q2"), STR("e"));
         called[mode][DSQL_OP_DeleteFromTaskQueues] = true;

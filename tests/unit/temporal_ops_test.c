@@ -19,7 +19,7 @@ static size_t statement_count(const struct dsql_op_info *op)
 
 TEST(every_method_is_there)
 {
-    assert_int_equal(DSQL_OP_COUNT, 144 + 4);
+    assert_int_equal(DSQL_OP_COUNT, 144 + 4 + 5); /* Temporal's, the schema tools', scripts' */
     EACH_OP(op)
     {
         assert_int_equal(dsql_op_find(dsql_op_name(op)), op);
@@ -161,7 +161,8 @@ TEST(locks_name_one_table)
         const struct dsql_op_info *info = dsql_op_info(op);
         for (size_t i = 0; i < statement_count(info); i++)
             if (strstr(info->statements[i], " FOR ") && strstr(info->statements[i], "SELECT"))
-                if (strstr(info->statements[i], "JOIN") || strstr(info->statements[i], "(SELECT"))
+                if (strstr(info->statements[i], "JOIN") ||
+                    (strstr(info->statements[i], "(SELECT") && !(info->flags & DSQL_OP_EXPECTS)))
                     fail_msg("%s", info->statements[i]);
     }
 }
@@ -212,6 +213,7 @@ TEST(locks_are_by_the_whole_key)
             const char *where = strstr(sql, " WHERE "), *lock = strstr(sql, " FOR ");
             if (!from || !where || !lock)
                 continue;
+            assert_null(strstr(from + 1, " FROM ")); /* one lock a statement */
             struct dsql_span table = {from + 6, (size_t)(where - from) - 6};
             struct dsql_span predicate = {where + 7, (size_t)(lock - where) - 7};
             struct dsql_span key = key_of(table);
@@ -229,7 +231,7 @@ TEST(locks_are_by_the_whole_key)
 /* Every write that follows a lock of the same row takes what the lock has read. */
 TEST(fences_come_in_pairs)
 {
-    bool locked[8] = {false}, checked[8] = {false};
+    bool locked[8] = {false}, checked[8] = {false}, expected[8] = {false};
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
@@ -244,12 +246,104 @@ TEST(fences_come_in_pairs)
         } else if (info->fence.mode == DSQL_FENCE_OWN) {
             char token[16]; /* it is in the statement's own predicate */
             (void)snprintf(token, sizeof(token), " = $%zu", info->fence.keys + 1);
-            assert_non_null(strstr(strstr(info->statements[0], "WHERE"), token));
+            bool guard = info->flags & DSQL_OP_EXPECTS; /* compares what it selects */
+            assert_non_null(strstr(strstr(info->statements[0], guard ? "SELECT" : "WHERE"), token));
             assert_int_equal(info->fence.tokens, 1);
+            if (guard)
+                expected[info->fence.what] = true;
         }
     }
     for (int what = DSQL_FENCED_SHARD; what <= DSQL_FENCED_TASK_QUEUE; what++)
-        assert_true(locked[what] && checked[what]);
+        assert_true(locked[what] && checked[what] && expected[what]);
+}
+
+/* The forms of DSQL_EXPECTING and its contrary, around one SELECT with a lock at its end. */
+static bool is_guard(const char *sql)
+{
+    static const char *const forms[][2] = {
+        {"SELECT 1/(CASE WHEN (SELECT ", ") THEN 1 ELSE 0 END)"},
+        {"SELECT 1/(CASE WHEN (SELECT ", ") THEN 0 ELSE 1 END)"},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(forms); i++) {
+        size_t head = strlen(forms[i][0]), tail = strlen(forms[i][1]), len = strlen(sql);
+        if (len < head + tail || strncmp(sql, forms[i][0], head) != 0 ||
+            strcmp(sql + len - tail, forms[i][1]) != 0)
+            continue;
+        const char *end = sql + len - tail;
+        struct dsql_span locked = {sql + head, (size_t)(end - sql) - head};
+        return !memchr(locked.ptr, '/', locked.len) && /* no division of its own */
+               ((end - sql > 11 && memcmp(end - 11, " FOR UPDATE", 11) == 0) ||
+                (end - sql > 14 && memcmp(end - 14, " FOR KEY SHARE", 14) == 0));
+    }
+    return false;
+}
+
+/* A WITH may hold a lock only if what follows refers to it: otherwise it is never executed. The
+ * only one of the catalogue is DSQL_RAISING's. */
+static bool is_raising_write(const char *sql)
+{
+    static const char head[] = "WITH hit AS (",
+                      tail[] = " RETURNING 1) SELECT count(*), 1/count(*) FROM hit";
+    size_t len = strlen(sql);
+    if (len < sizeof(head) + sizeof(tail) || strncmp(sql, head, sizeof(head) - 1) != 0 ||
+        strcmp(sql + len - sizeof(tail) + 1, tail) != 0)
+        return false;
+    const char *verb = sql + sizeof(head) - 1;
+    return strncmp(verb, "UPDATE", 6) == 0 || strncmp(verb, "DELETE", 6) == 0 ||
+           strncmp(verb, "INSERT", 6) == 0;
+}
+
+/* Why a statement that says it raises may not; NULL if it does. */
+static const char *trap_of(const char *sql)
+{
+    if (strstr(sql, "1/0") || strstr(sql, "1 / 0"))
+        return "a constant division is computed when the statement is planned";
+    if (strncmp(sql, "WITH ", 5) == 0)
+        return is_raising_write(sql) ? NULL : "a WITH that nothing refers to is never executed";
+    return is_guard(sql) ? NULL : "neither DSQL_RAISING nor DSQL_EXPECTING";
+}
+
+/* Whatever a script expects has a form in which the server itself raises it. */
+TEST(every_expectation_raises_in_the_server)
+{
+    static struct dsql_statements statements;
+    size_t guards = 0, writes = 0;
+    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        bool fenced = info->fence.mode == DSQL_FENCE_CHECK || info->fence.mode == DSQL_FENCE_OWN;
+        bool guard = info->flags & DSQL_OP_EXPECTS;
+        for (size_t i = 0; i < statement_count(info); i++) {
+            const struct dsql_statement *statement = &statements.of[op][i];
+            const struct dsql_stmt *raising = guard ? &statement->by_size[0] : &statement->guarded;
+            assert_int_equal(fenced, raising->sql && raising->flags & DSQL_STMT_RAISES);
+            for (size_t size = 0; !guard && size < DSQL_SIZES; size++)
+                if (statement->by_size[size].sql) /* nor does any other say so */
+                    assert_false(statement->by_size[size].flags & DSQL_STMT_RAISES);
+            if (!fenced)
+                continue;
+            if (trap_of(raising->sql))
+                fail_msg("%s: %s: %s", raising->name, trap_of(raising->sql), raising->sql);
+            guards += guard;
+            writes += !guard;
+        }
+    }
+    assert_int_equal(guards, 2 + 1 + 2 + 2 + 2);
+    assert_int_equal(writes, 1 + 1 + 2 + 2 + 2 + 2 + 1 + 2 + 1 + 1 + 1);
+    dsql_statements_fini(&statements);
+    static const char *const traps[] = {
+        "WITH held AS (SELECT 1/(CASE WHEN range_id = $2 THEN 1 ELSE 0 END) FROM shards WHERE "
+        "shard_id = $1 FOR UPDATE) SELECT 1",
+        "SELECT CASE WHEN (SELECT range_id = $2 FROM shards WHERE shard_id = $1 FOR UPDATE) THEN 1 "
+        "ELSE 1/0 END",
+        "SELECT 1/(CASE WHEN (SELECT range_id = $2 FROM shards WHERE shard_id = $1) THEN 1 ELSE 0 "
+        "END)",
+        "SELECT range_id, 1/(CASE WHEN range_id = $2 THEN 1 ELSE 0 END) FROM shards WHERE shard_id "
+        "= $1 FOR UPDATE",
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(traps); i++)
+        assert_non_null(trap_of(traps[i]));
 }
 
 TEST(the_schema_reads)
@@ -338,6 +432,7 @@ int main(void)
         cmocka_unit_test(locks_name_one_table),
         cmocka_unit_test(locks_are_by_the_whole_key),
         cmocka_unit_test(fences_come_in_pairs),
+        cmocka_unit_test(every_expectation_raises_in_the_server),
         cmocka_unit_test(the_schema_reads),
         cmocka_unit_test(the_schema_is_one_that_a_cluster_of_2025_takes),
         cmocka_unit_test(versions_compare_by_number),

@@ -8,7 +8,8 @@ static struct dsql_err err;
 static enum dsql_rc convert(struct dsql_call *call, enum dsql_op op,
                             const struct dsql_param *values)
 {
-    *call = (struct dsql_call){.id = op, .op = dsql_op_info(op), .count = 1, .err = &err};
+    *call = (struct dsql_call){
+        .id = op, .op = dsql_op_info(op), .alone = true, .count = 1, .err = &err};
     enum dsql_rc rc = dsql_call_convert(call, values);
     return rc ? rc : dsql_call_choose(call);
 }

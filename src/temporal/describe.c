@@ -1,0 +1,53 @@
+/* A fence in words, for the error when its token does not hold. */
+#include "base/shown.h"
+#include "base/strbuf.h"
+#include "temporal/call.h"
+
+/* "12", "7". */
+static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
+                      const struct dsql_param *value)
+{
+    if ((type == DSQL_OP_TEXT || type == DSQL_OP_KEY) && value->kind == DSQL_PARAM_RAW) {
+        struct dsql_span text = {value->as.ptr, (size_t)value->len};
+        dsql_strbuf_add_str(sb, dsql_shown(text).text);
+        return;
+    }
+    if (value->kind != DSQL_PARAM_RAW) {
+        dsql_strbuf_add_i64(sb, value->as.i64);
+        return;
+    }
+    for (int32_t i = 0; i < value->len && i < 16; i++)
+        dsql_strbuf_addf(sb, "%02x", ((const unsigned char *)value->as.ptr)[i]);
+}
+
+void dsql_call_describe(const struct dsql_call *call, const struct dsql_param *values,
+                        struct dsql_described *out)
+{
+    static const char *const names[] = {
+        [DSQL_FENCED_SHARD] = "shard",
+        [DSQL_FENCED_EXECUTION] = "execution",
+        [DSQL_FENCED_CURRENT] = "current execution",
+        [DSQL_FENCED_TASK_QUEUE] = "task queue",
+        [DSQL_FENCED_USER_DATA] = "task queue user data",
+        [DSQL_FENCED_NAMESPACE_METADATA] = "namespace metadata",
+        [DSQL_FENCED_CLUSTER_METADATA] = "cluster metadata",
+        [DSQL_FENCED_QUEUE_METADATA] = "queue metadata",
+        [DSQL_FENCED_NEXUS_TABLE] = "nexus endpoints",
+        [DSQL_FENCED_NEXUS_ENDPOINT] = "nexus endpoint",
+    };
+    struct dsql_strbuf key, expected;
+    dsql_strbuf_init(&key, out->key, sizeof(out->key));
+    dsql_strbuf_init(&expected, out->token, sizeof(out->token));
+    for (size_t i = 0; i < call->op->fence.keys; i++) {
+        if (call->params[i].kind == DSQL_PARAM_NULL)
+            continue;
+        dsql_strbuf_add_str(&key, i ? "/" : "");
+        add_value(&key, call->op->fields[i].type, &call->params[i]);
+    }
+    for (size_t i = 0; i < call->op->fence.tokens; i++) {
+        const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
+        dsql_strbuf_addf(&expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
+        add_value(&expected, field->type, &values[i]);
+    }
+    out->fence = (struct dsql_fence){names[call->op->fence.what], out->key, out->token, 0};
+}
