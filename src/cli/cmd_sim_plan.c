@@ -107,6 +107,10 @@ static void print_text(const struct dsql_sim_question *question,
            (long long)question->processes, (long long)question->connections_each,
            (long long)answer->wanted, (long long)question->cap,
            dsql_duration_shown(question->lifetime_ns).text);
+    if (answer->by_arithmetic) {
+        printf("  does NOT fit: %s\n", answer->advice[0]);
+        return;
+    }
     printf("  full after         %s\n",
            answer->full_ns < 0 ? "never" : dsql_duration_shown(answer->full_ns).text);
     printf(
@@ -139,6 +143,7 @@ static void print_json(const struct dsql_sim_question *question,
         dsql_strbuf_add_str(&sb, "null");
     else
         dsql_strbuf_add_f64(&sb, (double)answer->full_ns / (double)DSQL_S);
+    dsql_strbuf_addf(&sb, ",\"simulated\":%s", answer->by_arithmetic ? "false" : "true");
     const struct {
         const char *name;
         double value;
@@ -151,7 +156,7 @@ static void print_json(const struct dsql_sim_question *question,
         {"runs_refused", answer->refused},
         {"requests_throttled", answer->throttled},
     };
-    for (size_t i = 0; i < DSQL_COUNT_OF(numbers); i++) {
+    for (size_t i = 0; i < DSQL_COUNT_OF(numbers) && !answer->by_arithmetic; i++) {
         dsql_strbuf_addf(&sb, ",\"%s\":", numbers[i].name);
         dsql_strbuf_add_f64(&sb, numbers[i].value);
     }
@@ -185,11 +190,13 @@ const struct dsql_command dsql_cmd_sim_plan = {
     .name = "sim plan",
     .operands = "",
     .summary = "whether a fleet fits the connection budget, and what to change",
-    .text = "Runs a fleet of equal processes on paper, from a start of all at once until every "
-            "connection has been replaced, with the code of the production pool and the budget "
-            "that fleets share. Says how long it takes to fill, how many connects a second it "
-            "makes, what part of the cluster's budget that is, and which settings would serve "
-            "better. Ends with 1 if the fleet never fills.",
+    .text =
+        "Runs a fleet of equal processes on paper, from a start of all at once until every "
+        "connection has been replaced, with the code of the production pool and the budget "
+        "that fleets share. Says how long it takes to fill, how many connects a second it "
+        "makes, what part of the cluster's budget that is, and which settings would serve "
+        "better. A fleet that arithmetic already refuses is told so at once, without a run. Ends "
+        "with 1 if the fleet never fills.",
     .operand_words = "",
     .options = options,
     .option_count = DSQL_COUNT_OF(options),

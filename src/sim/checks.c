@@ -115,6 +115,7 @@ void dsql_sim_check_open(struct dsql_sim_process *process)
     int64_t target = dsql_sim_process_target(process);
     int64_t open = process->reservoir.open;
     bool was_full = process->full;
+    dsql_sim_record_held(process);
     process->full = open >= target;
     if (process->full || was_full) /* it was until now */
         process->last_full = world->kernel.now;

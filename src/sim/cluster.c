@@ -67,6 +67,7 @@ enum dsql_sim_verdict dsql_sim_cluster_connect(struct dsql_sim_world *world, int
         cluster->open++;
         if (cluster->open > cluster->peak)
             cluster->peak = cluster->open;
+        dsql_sim_record_connections(world);
         dsql_sim_check_held(world);
     }
     return verdict;
@@ -76,6 +77,7 @@ void dsql_sim_cluster_close(struct dsql_sim_world *world)
 {
     assert(world->cluster.open > 0);
     world->cluster.open--;
+    dsql_sim_record_connections(world);
 }
 
 void dsql_sim_cluster_drop(struct dsql_sim_world *world, double fraction)

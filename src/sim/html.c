@@ -1,7 +1,7 @@
 /*
  * A run as one page: charts in SVG, no script, nothing from outside, fit for a phone, a dark room
- * and paper. Lines are thinned to what a screen can show, keeping the highest and the lowest of
- * each stretch, so that no peak is lost.
+ * and paper. A line shows where a number stood at its samples; the band around it reaches from the
+ * lowest to the highest value between them, so that no dip and no peak is lost, however short.
  */
 #include "base/duration.h"
 #include "dsql/version.h"
@@ -25,7 +25,7 @@ static const char style[] =
     "text{font:11px system-ui,sans-serif;fill:var(--soft)}.grid{stroke:var(--line)}"
     ".limit{stroke:var(--bad);stroke-dasharray:5 4;stroke-width:1.4}"
     ".mark{stroke:var(--soft);stroke-dasharray:2 4}polyline{fill:none;stroke-width:1.6;"
-    "stroke-linejoin:round}.key{display:flex;flex-wrap:wrap;gap:4px 14px;font-size:.85em}"
+    "stroke-linejoin:round}polygon{fill-opacity:.25;stroke-opacity:.45;stroke-width:.7}.key{display:flex;flex-wrap:wrap;gap:4px 14px;font-size:.85em}"
     ".key i{display:inline-block;width:12px;height:3px;margin-right:5px;vertical-align:middle}"
     "table{border-collapse:collapse;width:100%;font-size:.9em}th,td{padding:3px 8px;text-align:right;"
     "border-bottom:1px solid var(--line)}th:first-child,td:first-child{text-align:left}"
@@ -65,8 +65,11 @@ struct chart {
     double highest; /* of the value axis */
 };
 
-/* The value of a line at a row of the record. */
-typedef double line_fn(const struct dsql_sim_world *world, size_t row, size_t which);
+/* A line at a row of the record: where it stands, and its extremes since the row before. */
+struct value {
+    double now, low, high;
+};
+typedef struct value line_fn(const struct dsql_sim_world *world, size_t row, size_t which);
 
 static double x_of(const struct chart *chart, struct dsql_mono at)
 {
@@ -94,24 +97,34 @@ static void put_point(const struct chart *chart, size_t row, double value)
     fputc(' ', chart->out);
 }
 
+/* The extremes of `step` rows from `row` on. */
+static struct value stretch(const struct dsql_sim_world *world, line_fn *fn, size_t which,
+                            size_t row, size_t step)
+{
+    struct value all = fn(world, row, which);
+    for (size_t k = row + 1; k < row + step && k < world->record.sample_count; k++) {
+        struct value value = fn(world, k, which);
+        if (value.low < all.low)
+            all.low = value.low;
+        if (value.high > all.high)
+            all.high = value.high;
+    }
+    return all;
+}
+
 static void put_line(const struct chart *chart, line_fn *fn, size_t which, size_t colour)
 {
     size_t rows = chart->world->record.sample_count;
     size_t step = rows / STRETCHES + 1;
-    fprintf(chart->out, "<polyline style=\"stroke:var(--c%zu)\" points=\"", colour % 10);
-    for (size_t row = 0; row < rows; row += step) {
-        size_t low = row, high = row;
-        for (size_t k = row; k < row + step && k < rows; k++) {
-            if (fn(chart->world, k, which) < fn(chart->world, low, which))
-                low = k;
-            if (fn(chart->world, k, which) > fn(chart->world, high, which))
-                high = k;
-        }
-        size_t first = low < high ? low : high, second = low < high ? high : low;
-        put_point(chart, first, fn(chart->world, first, which));
-        if (second != first)
-            put_point(chart, second, fn(chart->world, second, which));
-    }
+    fprintf(chart->out, "<polygon style=\"fill:var(--c%zu);stroke:var(--c%zu)\" points=\"",
+            colour % 10, colour % 10);
+    for (size_t row = 0; row < rows; row += step)
+        put_point(chart, row, stretch(chart->world, fn, which, row, step).high);
+    for (size_t row = (rows - 1) / step * step; row < rows; row -= step) /* wraps below 0 */
+        put_point(chart, row, stretch(chart->world, fn, which, row, step).low);
+    fprintf(chart->out, "\"/><polyline style=\"stroke:var(--c%zu)\" points=\"", colour % 10);
+    for (size_t row = 0; row < rows; row += step)
+        put_point(chart, row, fn(chart->world, row, which).now);
     fputs("\"/>", chart->out);
 }
 
@@ -177,7 +190,7 @@ static void put_axes(const struct chart *chart, double limit)
         put_text(out, world->record.marks[i].text);
         fputs("</title></line>", out);
     }
-    if (limit > 0 && limit <= chart->highest) {
+    if (limit > 0) {
         fprintf(out, "<line class=\"limit\" x1=\"%d\" x2=\"%d\" y1=\"", LEFT, WIDTH - RIGHT);
         put_number(out, y_of(chart, limit));
         fputs("\" y2=\"", out);
@@ -195,14 +208,18 @@ struct line {
 static void put_chart(const struct dsql_sim_world *world, FILE *out, const char *title,
                       const char *note, const struct line *lines, size_t count, double limit)
 {
-    struct chart chart = {world, out, limit > 0 ? limit * 1.05 : 1};
+    struct chart chart = {world, out, 1};
     for (size_t i = 0; i < count; i++) {
         for (size_t row = 0; row < world->record.sample_count; row++) {
-            double value = lines[i].fn(world, row, lines[i].which);
+            double value = lines[i].fn(world, row, lines[i].which).high;
             if (value * 1.05 > chart.highest)
                 chart.highest = value * 1.05;
         }
     }
+    /* A limit far above all values would press them flat: it is then told, not drawn. */
+    bool limit_drawn = limit > 0 && limit <= 4 * chart.highest;
+    if (limit_drawn && limit * 1.05 > chart.highest)
+        chart.highest = limit * 1.05;
     fputs("<section><h2>", out);
     put_text(out, title);
     fputs("</h2><p class=\"soft\">", out);
@@ -210,7 +227,7 @@ static void put_chart(const struct dsql_sim_world *world, FILE *out, const char 
     fprintf(out, "</p><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
     put_text(out, title);
     fputs("\">", out);
-    put_axes(&chart, limit);
+    put_axes(&chart, limit_drawn ? limit : 0);
     for (size_t i = 0; i < count; i++)
         put_line(&chart, lines[i].fn, lines[i].which, i);
     fputs("</svg><div class=\"key\">", out);
@@ -219,22 +236,33 @@ static void put_chart(const struct dsql_sim_world *world, FILE *out, const char 
         put_text(out, lines[i].name);
         fputs("</span>", out);
     }
-    if (limit > 0)
+    if (limit_drawn)
         fputs("<span><i style=\"background:var(--bad)\"></i>limit</span>", out);
+    else if (limit > 0)
+        fprintf(out, "<span>limit %lld, above this chart</span>", (long long)limit);
     fputs("</div></section>\n", out);
 }
 
 /* ---- the lines ---- */
 
-static double open_of(const struct dsql_sim_world *world, size_t row, size_t service)
+static struct value level(const struct dsql_sim_level *level)
 {
-    size_t cell = row * world->record.services + service;
-    return (double)(world->record.ready[cell] + world->record.in_use[cell]);
+    return (struct value){(double)level->now, (double)level->low, (double)level->high};
 }
 
-static double in_use_of(const struct dsql_sim_world *world, size_t row, size_t service)
+static struct value flat(double number)
 {
-    return (double)world->record.in_use[row * world->record.services + service];
+    return (struct value){number, number, number};
+}
+
+static struct value open_of(const struct dsql_sim_world *world, size_t row, size_t service)
+{
+    return level(&world->record.open[row * world->record.services + service]);
+}
+
+static struct value in_use_of(const struct dsql_sim_world *world, size_t row, size_t service)
+{
+    return level(&world->record.in_use[row * world->record.services + service]);
 }
 
 static double per_second(const struct dsql_sim_world *world, uint64_t now, uint64_t before)
@@ -242,32 +270,48 @@ static double per_second(const struct dsql_sim_world *world, uint64_t now, uint6
     return (double)(now - before) * (double)DSQL_S / (double)world->scenario->sample_ns;
 }
 
-static double connects_of(const struct dsql_sim_world *world, size_t row, size_t which)
+static struct value connects_of(const struct dsql_sim_world *world, size_t row, size_t which)
 {
     const struct dsql_sim_sample *samples = world->record.samples;
     (void)which;
-    return row == 0 ? 0 : per_second(world, samples[row].attempts, samples[row - 1].attempts);
+    return flat(row == 0 ? 0 : per_second(world, samples[row].attempts, samples[row - 1].attempts));
 }
 
-static double connections_of(const struct dsql_sim_world *world, size_t row, size_t which)
+static struct value connections_of(const struct dsql_sim_world *world, size_t row, size_t which)
 {
     (void)which;
-    return (double)world->record.samples[row].connections;
+    return level(&world->record.samples[row].connections);
 }
 
-static double empties_of(const struct dsql_sim_world *world, size_t row, size_t which)
+static struct value empties_of(const struct dsql_sim_world *world, size_t row, size_t which)
 {
     const struct dsql_sim_sample *samples = world->record.samples;
     (void)which;
-    return row == 0 ? 0 : per_second(world, samples[row].empties, samples[row - 1].empties);
+    return flat(row == 0 ? 0 : per_second(world, samples[row].empties, samples[row - 1].empties));
 }
 
-static double discards_of(const struct dsql_sim_world *world, size_t row, size_t reason)
+static struct value discards_of(const struct dsql_sim_world *world, size_t row, size_t reason)
 {
-    return (double)world->record.samples[row].discards[reason];
+    return flat((double)world->record.samples[row].discards[reason]);
 }
 
 /* ---- the page ---- */
+
+static void put_assertions(const struct dsql_sim_world *world, FILE *out)
+{
+    struct dsql_sim_assertion assertions[DSQL_SIM_ASSERTIONS_MAX];
+    size_t count = dsql_sim_assertions(world, assertions);
+    if (count == 0)
+        return;
+    fputs("<details><summary>What is asserted</summary><ul>", out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "<li><b class=\"%s\">%s</b> ", assertions[i].held ? "good" : "bad",
+                assertions[i].held ? "held" : "failed");
+        put_text(out, assertions[i].text);
+        fputs("</li>", out);
+    }
+    fputs("</ul></details>\n", out);
+}
 
 static void put_head(const struct dsql_sim_world *world, FILE *out)
 {
@@ -296,6 +340,7 @@ static void put_head(const struct dsql_sim_world *world, FILE *out)
     }
     if (checks->failure_count == 0)
         fputs("<p class=\"good\"><b>All assertions held.</b></p>\n", out);
+    put_assertions(world, out);
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {
         fputs("<p class=\"bad\"><b>", out);
         put_text(out, checks->failures[i].check);
@@ -381,10 +426,15 @@ void dsql_sim_html(const struct dsql_sim_world *world, FILE *out)
     }
     put_head(world, out);
     put_marks(world, out);
-    put_by_service(world, out, "Open connections", "ready and in use, each service as a whole",
-                   open_of);
+    put_by_service(
+        world, out, "Open connections",
+        "ready and in use, each service as a whole; the band is the lowest and highest of each interval",
+        open_of);
     if (counts.checkouts > 0)
-        put_by_service(world, out, "In use", "checked out, each service as a whole", in_use_of);
+        put_by_service(
+            world, out, "In use",
+            "checked out, each service as a whole; the band is the lowest and highest of each interval",
+            in_use_of);
     put_chart(world, out, "Connects a second",
               "attempts of the whole fleet, against the rate of its "
               "budget; a burst may stand above it",

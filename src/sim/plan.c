@@ -93,17 +93,26 @@ static void advise(struct dsql_sim_answer *answer, const char *fmt, ...)
     va_end(args);
 }
 
-static void draw_conclusions(const struct dsql_sim_question *question,
-                             const struct dsql_sim_scenario *scenario,
-                             struct dsql_sim_answer *answer)
+/* A fleet that no pool could make fit needs no run to be told so. */
+static bool arithmetic_refuses(const struct dsql_sim_scenario *scenario,
+                               struct dsql_sim_answer *answer)
 {
     struct dsql_strbuf sb;
-    char misfit[256];
+    char misfit[sizeof answer->advice[0]];
     dsql_strbuf_init(&sb, misfit, sizeof misfit);
     dsql_sim_misfit(scenario, &sb);
-    if (sb.len > 0)
-        advise(answer, "%s", misfit);
-    else if (answer->wanted * 10 > question->cap * 9)
+    if (sb.len == 0)
+        return false;
+    answer->full_ns = -1;
+    answer->by_arithmetic = true;
+    advise(answer, "%s", misfit);
+    return true;
+}
+
+static void draw_conclusions(const struct dsql_sim_question *question,
+                             struct dsql_sim_answer *answer)
+{
+    if (answer->wanted * 10 > question->cap * 9)
         advise(answer,
                "more than 90 %% of the cap is in use: a rolling deployment has no room for old and "
                "new processes at once");
@@ -152,6 +161,8 @@ enum dsql_rc dsql_sim_plan(const struct dsql_sim_question *question,
     struct dsql_sim_service service;
     struct dsql_sim_scenario scenario = make_scenario(question, &service);
     *answer = (struct dsql_sim_answer){.wanted = question->processes * question->connections_each};
+    if (arithmetic_refuses(&scenario, answer))
+        return DSQL_OK;
     for (int64_t run = 0; run < question->runs; run++) {
         struct dsql_sim_world world;
         enum dsql_rc rc =
@@ -171,6 +182,6 @@ enum dsql_rc dsql_sim_plan(const struct dsql_sim_question *question,
             told(run + 1, question->runs);
     }
     answer->share = answer->steady / (double)question->rate;
-    draw_conclusions(question, &scenario, answer);
+    draw_conclusions(question, answer);
     return DSQL_OK;
 }

@@ -17,15 +17,16 @@ struct dsql_sim_question {
 };
 
 struct dsql_sim_answer {
-    int64_t wanted;    /* connections of the fleet */
-    int64_t full_ns;   /* until the last process is at its target, the worst run; -1: never */
-    double start_peak; /* connects in a second while it starts, at most */
+    int64_t wanted;     /* connections of the fleet */
+    bool by_arithmetic; /* the numbers alone refuse the fleet: nothing was run, what follows is 0 */
+    int64_t full_ns;    /* until the last process is at its target, the worst run; -1: never */
+    double start_peak;  /* connects in a second while it starts, at most */
     double steady, steady_peak; /* connects a second after that: on average, at most */
     double share;               /* of the rate, that the steady ones take */
     int64_t peak_connections;
     double refused;   /* part of the runs in which the cluster said 53400 */
     double throttled; /* part of the requests that DynamoDB refused for being too many, at most */
-    char advice[DSQL_SIM_ADVICE_MAX][256];
+    char advice[DSQL_SIM_ADVICE_MAX][400];
     size_t advice_count;
 };
 

@@ -295,6 +295,7 @@ static void forget(struct dsql_sim_process *process)
     process->allowance = NULL;
     dsql_reservoir_fini(&process->reservoir);
     process->life = DSQL_SIM_OFF;
+    dsql_sim_record_held(process);
 }
 
 void dsql_sim_process_fini(struct dsql_sim_process *process)

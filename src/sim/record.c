@@ -10,9 +10,12 @@ enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
     *record = (struct dsql_sim_record){.services = scenario->services.count};
     record->sample_cap = (size_t)(scenario->duration_ns / scenario->sample_ns) + 2;
     record->samples = calloc(record->sample_cap, sizeof *record->samples);
-    record->ready = calloc(record->sample_cap * record->services, sizeof *record->ready);
+    record->open = calloc(record->sample_cap * record->services, sizeof *record->open);
     record->in_use = calloc(record->sample_cap * record->services, sizeof *record->in_use);
-    if (record->samples && record->ready && record->in_use)
+    record->service_open = calloc(record->services, sizeof *record->service_open);
+    record->service_in_use = calloc(record->services, sizeof *record->service_in_use);
+    if (record->samples && record->open && record->in_use && record->service_open &&
+        record->service_in_use)
         return DSQL_OK;
     dsql_sim_record_fini(record);
     return DSQL_NO_MEMORY;
@@ -21,10 +24,48 @@ enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
 void dsql_sim_record_fini(struct dsql_sim_record *record)
 {
     free(record->samples);
-    free(record->ready);
+    free(record->open);
     free(record->in_use);
+    free(record->service_open);
+    free(record->service_in_use);
     free(record->marks);
     *record = (struct dsql_sim_record){0};
+}
+
+static void level_set(struct dsql_sim_level *level, int64_t value)
+{
+    level->now = value;
+    if (value < level->low)
+        level->low = value;
+    if (value > level->high)
+        level->high = value;
+}
+
+/* The level so far; a new interval begins at where it stands. */
+static struct dsql_sim_level level_take(struct dsql_sim_level *level)
+{
+    struct dsql_sim_level taken = *level;
+    level->low = level->high = level->now;
+    return taken;
+}
+
+void dsql_sim_record_connections(struct dsql_sim_world *world)
+{
+    level_set(&world->record.connections, world->cluster.open);
+}
+
+void dsql_sim_record_held(struct dsql_sim_process *process)
+{
+    struct dsql_sim_record *record = &process->world->record;
+    struct dsql_sim_level *open = &record->service_open[process->service_index];
+    struct dsql_sim_level *in_use = &record->service_in_use[process->service_index];
+    bool off = process->life == DSQL_SIM_OFF;
+    int64_t now_open = off ? 0 : process->reservoir.open;
+    int64_t now_in_use = off ? 0 : process->in_use;
+    level_set(open, open->now + now_open - process->recorded_open);
+    level_set(in_use, in_use->now + now_in_use - process->recorded_in_use);
+    process->recorded_open = now_open;
+    process->recorded_in_use = now_in_use;
 }
 
 void dsql_sim_record_sample(struct dsql_sim_world *world)
@@ -38,7 +79,7 @@ void dsql_sim_record_sample(struct dsql_sim_world *world)
     dsql_sim_world_counts(world, &counts);
     *sample = (struct dsql_sim_sample){
         .at = world->kernel.now,
-        .connections = world->cluster.open,
+        .connections = level_take(&record->connections),
         .attempts = counts.attempts,
         .opens = counts.opens,
         .empties = counts.empties,
@@ -46,13 +87,9 @@ void dsql_sim_record_sample(struct dsql_sim_world *world)
     };
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         sample->discards[i] = counts.discards[i];
-    for (size_t i = 0; i < world->process_count; i++) {
-        const struct dsql_sim_process *process = &world->processes[i];
-        size_t cell = row * record->services + process->service_index;
-        if (process->life == DSQL_SIM_OFF)
-            continue;
-        record->ready[cell] += process->reservoir.open - process->in_use;
-        record->in_use[cell] += process->in_use;
+    for (size_t i = 0; i < record->services; i++) {
+        record->open[row * record->services + i] = level_take(&record->service_open[i]);
+        record->in_use[row * record->services + i] = level_take(&record->service_in_use[i]);
     }
     uint64_t since =
         row > 0 ? counts.attempts - record->samples[row - 1].attempts : counts.attempts;

@@ -25,6 +25,17 @@ struct dsql_sim_service_sum {
 void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,
                              struct dsql_sim_service_sum *sum);
 
+/* What an assertion of the scenario demands, in a person's words, and what the run showed of it. */
+struct dsql_sim_assertion {
+    const char *check; /* "assertZeroEmptyEvents" */
+    bool held;
+    char text[300];
+};
+enum { DSQL_SIM_ASSERTIONS_MAX = 9 };
+/* Those that the scenario makes, in its order; returns how many. */
+size_t dsql_sim_assertions(const struct dsql_sim_world *world,
+                           struct dsql_sim_assertion list[DSQL_SIM_ASSERTIONS_MAX]);
+
 /* Why this fleet cannot fit whatever the pools do, and what would; empty if it can. */
 void dsql_sim_misfit(const struct dsql_sim_scenario *scenario, struct dsql_strbuf *sb);
 

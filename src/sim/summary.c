@@ -115,6 +115,12 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     if (sb.len > 0)
         fprintf(out, "  %s\n", text);
     const struct dsql_sim_checks *checks = &world->checks;
+    struct dsql_sim_assertion assertions[DSQL_SIM_ASSERTIONS_MAX];
+    size_t count = dsql_sim_assertions(world, assertions);
+    for (size_t i = 0; i < count; i++) {
+        if (assertions[i].held)
+            fprintf(out, "  held: %s\n", assertions[i].text);
+    }
     for (size_t i = 0; i < checks->failure_count && i < DSQL_SIM_FAILURES_MAX; i++) {
         const struct dsql_sim_failure *failure = &checks->failures[i];
         fprintf(out, "  FAILED %s at %s: %s\n", failure->check,
@@ -228,6 +234,15 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
         dsql_strbuf_add_json(&sb, dsql_span_of(checks->failures[i].text));
         dsql_strbuf_add_str(&sb, "}");
     }
+    dsql_strbuf_add_str(&sb, "],\"assertions\":[");
+    struct dsql_sim_assertion assertions[DSQL_SIM_ASSERTIONS_MAX];
+    size_t count = dsql_sim_assertions(world, assertions);
+    for (size_t i = 0; i < count; i++) {
+        dsql_strbuf_addf(&sb, "%s{\"check\":\"%s\",\"held\":%s,\"text\":", i > 0 ? "," : "",
+                         assertions[i].check, assertions[i].held ? "true" : "false");
+        dsql_strbuf_add_json(&sb, dsql_span_of(assertions[i].text));
+        dsql_strbuf_add_str(&sb, "}");
+    }
     dsql_strbuf_add_str(&sb, "]}\n");
     fputs(sb.ptr, out);
     dsql_strbuf_fini(&sb);
@@ -237,24 +252,32 @@ void dsql_sim_csv(const struct dsql_sim_world *world, FILE *out)
 {
     const struct dsql_sim_record *record = &world->record;
     const struct dsql_sim_service *services = world->scenario->services.items;
-    fputs("seconds,connections,connects,opens,empties,requests", out);
+    fputs("seconds,connections,connections_low,connections_high,connects,opens,empties,requests",
+          out);
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         fprintf(out, ",discards_%s", dsql_discard_name((enum dsql_discard)i));
     for (size_t i = 0; i < record->services; i++)
-        fprintf(out, ",%s_ready,%s_in_use", services[i].name, services[i].name);
+        fprintf(out, ",%s_ready,%s_in_use,%s_open_low,%s_open_high,%s_in_use_low,%s_in_use_high",
+                services[i].name, services[i].name, services[i].name, services[i].name,
+                services[i].name, services[i].name);
     fputc('\n', out);
     for (size_t row = 0; row < record->sample_count; row++) {
         const struct dsql_sim_sample *sample = &record->samples[row];
-        fprintf(out, "%lld.%03lld,%lld,%llu,%llu,%llu,%llu", (long long)(sample->at.ns / DSQL_S),
-                (long long)(sample->at.ns % DSQL_S / DSQL_MS), (long long)sample->connections,
-                (unsigned long long)sample->attempts, (unsigned long long)sample->opens,
-                (unsigned long long)sample->empties, (unsigned long long)sample->requests);
+        fprintf(out, "%lld.%03lld,%lld,%lld,%lld,%llu,%llu,%llu,%llu",
+                (long long)(sample->at.ns / DSQL_S), (long long)(sample->at.ns % DSQL_S / DSQL_MS),
+                (long long)sample->connections.now, (long long)sample->connections.low,
+                (long long)sample->connections.high, (unsigned long long)sample->attempts,
+                (unsigned long long)sample->opens, (unsigned long long)sample->empties,
+                (unsigned long long)sample->requests);
         for (size_t i = 0; i < DSQL_DISCARDS; i++)
             fprintf(out, ",%llu", (unsigned long long)sample->discards[i]);
         for (size_t i = 0; i < record->services; i++) {
             size_t cell = row * record->services + i;
-            fprintf(out, ",%lld,%lld", (long long)record->ready[cell],
-                    (long long)record->in_use[cell]);
+            const struct dsql_sim_level *open = &record->open[cell],
+                                        *in_use = &record->in_use[cell];
+            fprintf(out, ",%lld,%lld,%lld,%lld,%lld,%lld", (long long)(open->now - in_use->now),
+                    (long long)in_use->now, (long long)open->low, (long long)open->high,
+                    (long long)in_use->low, (long long)in_use->high);
         }
         fputc('\n', out);
     }

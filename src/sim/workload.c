@@ -11,6 +11,7 @@ static void give_back(struct dsql_sim_kernel *kernel, void *arg)
     if (dsql_sim_process_is_paused(process, &conn->hold))
         return;
     process->in_use--;
+    dsql_sim_record_held(process);
     if (conn->hung_up)
         dsql_sim_process_discard(process, conn, DSQL_CLOSE_BROKEN);
     else if (process->life == DSQL_SIM_DRAINS)
@@ -24,6 +25,7 @@ static void hold(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
     const struct dsql_sim_workload *workload = &process->service->workload;
     process->counts.checkouts++;
     process->in_use++;
+    dsql_sim_record_held(process);
     dsql_sim_check_checkout(process, conn);
     dsql_sim_event_init(&conn->hold, give_back, conn);
     dsql_sim_after(&process->world->kernel, &conn->hold,

@@ -127,6 +127,7 @@ struct dsql_sim_process {
     struct dsql_sim_caller *callers, *first_free; /* all it ever made; those at rest */
     struct dsql_sim_event arrival;
     int64_t in_use;
+    int64_t recorded_open, recorded_in_use; /* as the record has them */
     uint32_t hint;
     uint64_t tickets;
 
@@ -249,9 +250,15 @@ void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *
 
 /* ---- what is kept ---- */
 
+/* A number that is followed between two samples. */
+struct dsql_sim_level {
+    int64_t now;
+    int64_t low, high; /* since the sample before, or since the start */
+};
+
 struct dsql_sim_sample {
     struct dsql_mono at;
-    int64_t connections;                         /* as the cluster counts them */
+    struct dsql_sim_level connections;           /* as the cluster counts them */
     uint64_t attempts, opens, empties, requests; /* so far; requests: to DynamoDB */
     uint64_t discards[DSQL_DISCARDS];
 };
@@ -264,8 +271,11 @@ struct dsql_sim_mark {
 
 struct dsql_sim_record {
     struct dsql_sim_sample *samples;
-    int64_t *ready, *in_use; /* samples x services */
+    struct dsql_sim_level *open, *in_use; /* samples x services */
     size_t sample_count, sample_cap, services;
+    /* The levels of the sample to come. */
+    struct dsql_sim_level connections;
+    struct dsql_sim_level *service_open, *service_in_use;
     struct dsql_sim_mark *marks;
     size_t mark_count, mark_cap;
     uint64_t peak_requests; /* to DynamoDB, likewise */
@@ -276,6 +286,10 @@ DSQL_MUST_USE enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
                                                 const struct dsql_sim_scenario *scenario);
 void dsql_sim_record_fini(struct dsql_sim_record *record);
 void dsql_sim_record_sample(struct dsql_sim_world *world);
+/* The cluster's number of connections, a process's open ones or those in use have changed. A
+ * process that is off holds none. */
+void dsql_sim_record_connections(struct dsql_sim_world *world);
+void dsql_sim_record_held(struct dsql_sim_process *process);
 void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const char *where);
 
 /* ---- all of it ---- */
