@@ -11,7 +11,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
-    temporal temporal-go temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    temporal temporal-check temporal-go temporal-library temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -73,18 +73,27 @@ docs: all ## print the reference pages in docs/, the dashboard and the alerts an
 	@$(BUILD)/dsql monitoring dashboard > deploy/grafana/dsql.json
 	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
-# Go >= 1.26; the modules come from GOPROXY. A cold build of the server takes many minutes.
-GO       := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
-GO_BUILD := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
-temporal: temporal-go all ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
-	@mkdir -p $(BUILD)/temporal
-	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-dsql-server ./temporal-check
+# Go >= 1.26.8; the modules come from GOPROXY. A cold build of the server takes many minutes. Temporal's version is the
+# one of integrations/temporal/go.mod; TEMPORAL=v1.31.4 takes another one, by a module file of its own.
+TEMPORAL         ?=
+TEMPORAL_REPLACE ?=
+GO        := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
+GO_IN     := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
+GO_MODULE := $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod)
+GO_BUILD  := $(GO_IN) build $(GO_MODULE) -ldflags='-s -w' -o ../../$(BUILD)/temporal/
+GO_TEST   := $(GO_IN) test $(GO_MODULE) -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
+temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
+	@echo "go compiles the Temporal server; the first time that takes minutes"
+	@$(GO_BUILD) ./temporal-dsql-server
 
-temporal-run: temporal ## start dsql local and the Temporal server, and run a first workflow
+temporal-check: temporal all
+	@$(GO_BUILD) ./temporal-check
+
+temporal-run: temporal-check ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
 
-temporal-test: temporal temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
-	@$(GO_BUILD) vet ./...
+temporal-test: temporal-check temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
+	@$(GO_IN) vet $(GO_MODULE) ./...
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/starts.sh
@@ -94,21 +103,28 @@ temporal-test: temporal temporal-suites ## Temporal's own persistence suites, th
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 
-temporal-go:
-	@test -n "$(GO)" || { echo "make temporal needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
-
-temporal-suites: temporal-go all
+# Of libdsql the server needs the archive, and its users the program 'dsql'.
+temporal-library: temporal-go bootstrap
+	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
+	@cmake --build $(BUILD) --target dsql_static dsql_binary
 	@mkdir -p $(BUILD)/temporal
-	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/suites ./suites
-	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/plugin ./dsql
-	@$(GO_BUILD) test -c -ldflags='-s -w' -o ../../$(BUILD)/temporal/audit ./temporal-check
+	@$(if $(TEMPORAL),GO="$(GO)" integrations/temporal/test/module.sh $(TEMPORAL) $(BUILD)/temporal/$(TEMPORAL) $(TEMPORAL_REPLACE))
 
-temporal-soak: temporal ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)
+temporal-go:
+	@test -n "$(GO)" || { echo "make temporal needs Go 1.26.8 or newer: https://go.dev/dl" >&2; exit 1; }
+
+temporal-suites: temporal-library all
+	@echo "go compiles Temporal's suites; the first time that takes minutes"
+	@$(GO_TEST)/suites ./suites
+	@$(GO_TEST)/plugin ./dsql
+	@$(GO_TEST)/audit ./temporal-check
+
+temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)
 	@COUNT=1000 integrations/temporal/test/faults.sh
 	@COUNT=1000 PAUSES=5 integrations/temporal/test/two.sh
 
-temporal-bench: temporal ## one-activity workflows on this store and on postgres12_pgx, side by side
-	@$(GO_BUILD) build -ldflags='-s -w' -o ../../$(BUILD)/temporal/ ./temporal-delay
+temporal-bench: temporal-check ## one-activity workflows on this store and on postgres12_pgx, side by side
+	@$(GO_BUILD) ./temporal-delay
 	@GO="$(GO)" integrations/temporal/test/bench.sh
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
