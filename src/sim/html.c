@@ -116,12 +116,13 @@ static void put_line(const struct chart *chart, line_fn *fn, size_t which, size_
 {
     size_t rows = chart->world->record.sample_count;
     size_t step = rows / STRETCHES + 1;
+    assert(step > 0);
     fprintf(chart->out, "<polygon style=\"fill:var(--c%zu);stroke:var(--c%zu)\" points=\"",
             colour % 10, colour % 10);
     for (size_t row = 0; row < rows; row += step)
         put_point(chart, row, stretch(chart->world, fn, which, row, step).high);
-    for (size_t row = (rows - 1) / step * step; row < rows; row -= step) /* wraps below 0 */
-        put_point(chart, row, stretch(chart->world, fn, which, row, step).low);
+    for (size_t i = (rows + step - 1) / step; i-- > 0;)
+        put_point(chart, i * step, stretch(chart->world, fn, which, i * step, step).low);
     fprintf(chart->out, "\"/><polyline style=\"stroke:var(--c%zu)\" points=\"", colour % 10);
     for (size_t row = 0; row < rows; row += step)
         put_point(chart, row, fn(chart->world, row, which).now);
