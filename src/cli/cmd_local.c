@@ -15,9 +15,10 @@ static enum dsql_rc write_file(const char *path, struct dsql_span text, struct d
 {
     char draft[512];
     int len = snprintf(draft, sizeof(draft), "%s.new", path);
-    int fd = len > 0 && (size_t)len < sizeof(draft)
-                 ? open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
-                 : -1;
+    bool fits = len > 0 && (size_t)len < sizeof(draft);
+    if (fits)
+        (void)unlink(draft); /* of an earlier start; what somebody put there is not followed */
+    int fd = fits ? open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     bool ok = fd >= 0 && write(fd, text.ptr, text.len) == (ssize_t)text.len;
     ok = fd >= 0 && close(fd) == 0 && ok && rename(draft, path) == 0;
     return ok ? DSQL_OK
@@ -57,7 +58,7 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
     if (!rc) {
         dsql_local_add_exports(&exports, dsql_strbuf_span(&env));
         dsql_folder_path(&local->folder, "env", &path);
-        rc = write_file(path, dsql_strbuf_span(&exports), err);
+        rc = dsql_folder_write(&local->folder, "env", 0600, dsql_strbuf_span(&exports), err);
     }
     if (!rc && ready_file)
         rc = write_file(ready_file, dsql_strbuf_span(&exports), err);

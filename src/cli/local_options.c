@@ -89,5 +89,6 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
         check_names(options, err) && check_faults(options, err) &&
         keys_option(args, &options->keys, err);
     options->port = (uint16_t)port;
+    options->no_wall = dsql_args_has(args, "no-wall");
     return ok ? DSQL_OK : DSQL_INVALID;
 }

@@ -95,7 +95,7 @@ static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t chil
         if (waitpid(local->pg.pid, NULL, WNOHANG) == local->pg.pid) {
             local->pg.pid = 0;
             (void)dsql_err_set(err, DSQL_IO, "PostgreSQL ended by itself");
-            dsql_err_hint(err, "see %.200s", local->pg.log);
+            dsql_err_hint(err, "see %.200s/postgres.log", local->folder.path);
             return DSQL_IO;
         }
     }

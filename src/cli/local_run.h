@@ -28,6 +28,8 @@ enum { DSQL_LOCAL_ENV_MAX = 32 << 10 };
     {"transaction-age", 0, "DURATION", "the longest transaction (5m)"},                             \
     {"time-scale", 0, "N", "the endpoint's clock runs N times as fast: 60 makes an hour a minute"}, \
     {"fault", 0, "LIST", "faults from the start, such as message-latency=1ms,conflict-commit=0.1; see 'dsql help local fault'"}, \
+    {"no-wall", 0, NULL,                                                                            \
+     "do not have the kernel keep PostgreSQL from the machine's files and network: for systems where it can't start behind that"}, \
     {"metrics", 0, "HOST:PORT", "serve what it saw as Prometheus text at http://HOST:PORT/metrics"}
 /* clang-format on */
 

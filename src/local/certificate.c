@@ -1,11 +1,8 @@
 #include "local/certificate.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -13,6 +10,10 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+enum { PEM_MAX = 8 << 10 };
+
+#define CA_FILE    "ca.pem"
+#define KEY_FILE   "ca.key"
 #define DAYS_VALID 3650
 #define SOON_S     (30L * 86400)
 
@@ -94,19 +95,29 @@ static void authority_fini(struct authority *authority)
     *authority = (struct authority){0};
 }
 
-/* Both files, belonging together and not about to expire. */
-static bool read_authority(const char *ca_path, const char *key_path, struct authority *authority)
+/* A file of the folder for OpenSSL to read; NULL if there is none. */
+static BIO *read_pem(const struct dsql_folder *folder, const char *name, char (*memory)[PEM_MAX])
 {
-    FILE *ca = fopen(ca_path, "re"), *key = fopen(key_path, "re");
+    struct dsql_err err;
+    size_t len = 0;
+    if (dsql_folder_read(folder, name, *memory, sizeof(*memory), &len, &err))
+        return NULL;
+    return BIO_new_mem_buf(*memory, (int)len);
+}
+
+/* Both files, belonging together and not about to expire. */
+static bool read_authority(const struct dsql_folder *folder, struct authority *authority)
+{
+    char ca_memory[PEM_MAX], key_memory[PEM_MAX];
+    BIO *ca = read_pem(folder, CA_FILE, &ca_memory), *key = read_pem(folder, KEY_FILE, &key_memory);
     time_t soon = time(NULL) + SOON_S;
     if (ca)
-        authority->certificate = PEM_read_X509(ca, NULL, NULL, NULL);
+        authority->certificate = PEM_read_bio_X509(ca, NULL, NULL, NULL);
     if (key)
-        authority->key = PEM_read_PrivateKey(key, NULL, NULL, NULL);
-    if (ca)
-        (void)fclose(ca);
-    if (key)
-        (void)fclose(key);
+        authority->key = PEM_read_bio_PrivateKey(key, NULL, NULL, NULL);
+    BIO_free(ca);
+    BIO_free(key);
+    explicit_bzero(key_memory, sizeof(key_memory));
     if (authority->certificate && authority->key &&
         X509_check_private_key(authority->certificate, authority->key) == 1 &&
         X509_cmp_time(X509_get0_notAfter(authority->certificate), &soon) > 0)
@@ -116,21 +127,28 @@ static bool read_authority(const char *ca_path, const char *key_path, struct aut
     return false;
 }
 
-static enum dsql_rc write_authority(const char *ca_path, const char *key_path,
+static struct dsql_span bytes_of(BIO *bio)
+{
+    char *bytes = NULL;
+    long len = BIO_get_mem_data(bio, &bytes);
+    return (struct dsql_span){bytes, len > 0 ? (size_t)len : 0};
+}
+
+static enum dsql_rc write_authority(const struct dsql_folder *folder,
                                     const struct authority *authority, struct dsql_err *err)
 {
-    (void)unlink(key_path);
-    int fd = open(key_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    FILE *key = fd >= 0 ? fdopen(fd, "w") : NULL, *ca = fopen(ca_path, "we");
-    bool ok = key && ca && PEM_write_X509(ca, authority->certificate) == 1 &&
-              PEM_write_PrivateKey(key, authority->key, NULL, NULL, 0, NULL, NULL) == 1;
-    if (fd >= 0 && !key)
-        close(fd);
-    ok = (!ca || fclose(ca) == 0) && ok;
-    ok = (!key || fclose(key) == 0) && ok;
-    if (ok)
-        return DSQL_OK;
-    return dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", ca_path, strerror(errno));
+    BIO *ca = BIO_new(BIO_s_mem()), *key = BIO_new(BIO_s_secmem());
+    enum dsql_rc rc = DSQL_OK;
+    if (!ca || !key || PEM_write_bio_X509(ca, authority->certificate) != 1 ||
+        PEM_write_bio_PrivateKey(key, authority->key, NULL, NULL, 0, NULL, NULL) != 1)
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    if (!rc)
+        rc = dsql_folder_write(folder, KEY_FILE, 0600, bytes_of(key), err);
+    if (!rc)
+        rc = dsql_folder_write(folder, CA_FILE, 0644, bytes_of(ca), err);
+    BIO_free(ca);
+    BIO_free(key);
+    return rc;
 }
 
 static enum dsql_rc cant_make(const char *host, struct dsql_err *err)
@@ -139,15 +157,15 @@ static enum dsql_rc cant_make(const char *host, struct dsql_err *err)
                         ERR_reason_error_string(ERR_peek_last_error()));
 }
 
-static enum dsql_rc obtain_authority(const char *host, const char *ca_path, const char *key_path,
+static enum dsql_rc obtain_authority(const char *host, const struct dsql_folder *folder,
                                      struct authority *authority, struct dsql_err *err)
 {
-    if (read_authority(ca_path, key_path, authority))
+    if (read_authority(folder, authority))
         return DSQL_OK;
     authority->key = EVP_EC_gen("P-256");
     authority->certificate = authority->key ? make_authority(authority->key) : NULL;
-    enum dsql_rc rc = authority->certificate ? write_authority(ca_path, key_path, authority, err)
-                                             : cant_make(host, err);
+    enum dsql_rc rc =
+        authority->certificate ? write_authority(folder, authority, err) : cant_make(host, err);
     if (rc)
         authority_fini(authority);
     return rc;
@@ -185,11 +203,11 @@ static SSL_CTX *make_context(X509 *server, EVP_PKEY *key)
     return context;
 }
 
-enum dsql_rc dsql_certificate_context(const char *host, const char *ca_path, const char *key_path,
+enum dsql_rc dsql_certificate_context(const char *host, const struct dsql_folder *folder,
                                       SSL_CTX **context, struct dsql_err *err)
 {
     struct authority authority = {0};
-    enum dsql_rc rc = obtain_authority(host, ca_path, key_path, &authority, err);
+    enum dsql_rc rc = obtain_authority(host, folder, &authority, err);
     if (rc)
         return rc;
     EVP_PKEY *key = EVP_EC_gen("P-256");

@@ -7,16 +7,16 @@
 
 #include <openssl/ssl.h>
 
-#include "base/defs.h"
+#include "local/folder.h"
 
 /*
- * Takes the authority whose certificate and key are in the two files, so that clients trust the
- * endpoint after a restart too, or makes one and writes them; makes a server key and certificate
- * for host (and localhost and 127.0.0.1), and gives a context that takes TLS 1.2 and later and the
- * ALPN name `postgresql`. The caller frees it with SSL_CTX_free().
+ * Takes the authority whose certificate and key are the folder's ca.pem and ca.key, so that clients
+ * trust the endpoint after a restart too, or makes one and writes them; makes a server key and
+ * certificate for host (and localhost and 127.0.0.1), and gives a context that takes TLS 1.2 and
+ * later and the ALPN name `postgresql`. The caller frees it with SSL_CTX_free().
  */
-DSQL_MUST_USE enum dsql_rc dsql_certificate_context(const char *host, const char *ca_path,
-                                                    const char *key_path, SSL_CTX **context,
-                                                    struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_certificate_context(const char *host,
+                                                    const struct dsql_folder *folder,
+                                                    SSL_CTX **context, struct dsql_err *err);
 
 #endif

@@ -26,7 +26,9 @@ static void add_counts(const struct dsql_front *front, struct dsql_strbuf *out)
     struct dsql_local_sight sight;
     dsql_front_look(front, &sight);
     dsql_local_sight_lines(&sight, out);
-    dsql_strbuf_addf(out, "backends=%zu\nbackends_opened=%llu\nbackends_taken=%llu\n",
+    dsql_strbuf_add_str(out, "wall=");
+    dsql_kernel_wall_describe(&front->pg->programs.wall, out);
+    dsql_strbuf_addf(out, "\nbackends=%zu\nbackends_opened=%llu\nbackends_taken=%llu\n",
                      front->backends.count, (unsigned long long)front->backends.opened,
                      (unsigned long long)front->backends.taken);
 }

@@ -14,6 +14,8 @@
  *     control.c    the socket that `dsql local fault` and its like speak to
  *     sql_*.c      what Aurora DSQL thinks of a statement
  *     postgres.c   the PostgreSQL behind; certificate.c the TLS in front
+ *     cluster.c    its files; program.c how its programs are run; wall.c what they are kept from
+ *     folder*.c    the endpoint's folder: whose it is, its files, removing it
  *
  * This header is what those files share.
  */
@@ -54,6 +56,7 @@ struct dsql_local_options {
     int64_t burst;
     int64_t open_max; /* connections at once */
     int64_t lifetime_ns;
+    bool no_wall;       /* PostgreSQL runs without wall.h's */
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
     char arn[256];               /* whose the keys are */

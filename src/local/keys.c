@@ -1,11 +1,5 @@
 #include "local/keys.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/rng.h"
 #include "base/strbuf.h"
 
@@ -85,41 +79,35 @@ enum dsql_rc dsql_local_keys_parse(struct dsql_local_keys *keys, struct dsql_spa
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_local_keys_read(struct dsql_local_keys *keys, const char *path,
+enum dsql_rc dsql_local_keys_read(struct dsql_local_keys *keys, const struct dsql_folder *folder,
                                   struct dsql_err *err)
 {
     char memory[FILE_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return dsql_err_set(err, DSQL_NOT_FOUND, "there is no %.200s", path);
-    ssize_t got = fd >= 0 ? read(fd, memory, sizeof(memory)) : -1;
-    if (got < 0)
-        (void)dsql_err_set(err, DSQL_IO, "can't read %.200s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    if (got < 0)
-        return DSQL_IO;
-    enum dsql_rc rc = dsql_local_keys_parse(keys, (struct dsql_span){memory, (size_t)got});
+    size_t len = 0;
+    enum dsql_rc rc = dsql_folder_read(folder, "keys", memory, sizeof(memory), &len, err);
+    if (rc)
+        return rc;
+    rc = dsql_local_keys_parse(keys, (struct dsql_span){memory, len});
     explicit_bzero(memory, sizeof(memory));
-    return rc ? dsql_err_set(err, rc, "%.200s does not hold keys; remove it to have new ones made",
-                             path)
+    return rc ? dsql_err_set(err, rc,
+                             "%.200s/keys does not hold keys; remove it to have new ones made",
+                             folder->path)
               : DSQL_OK;
 }
 
-enum dsql_rc dsql_local_keys_write(const struct dsql_local_keys *keys, const char *path,
-                                   struct dsql_err *err)
+enum dsql_rc dsql_local_keys_write(const struct dsql_local_keys *keys,
+                                   const struct dsql_folder *folder, struct dsql_err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    bool ok = out && fchmod(fd, 0600) == 0 &&
-              fprintf(out, "access_key_id=%s\nsecret_access_key=%s\n", keys->access_key_id,
-                      dsql_secret_reveal(&keys->secret_access_key).ptr) > 0;
-    if (ok && !dsql_secret_is_empty(&keys->session_token))
-        ok = fprintf(out, "session_token=%s\n", dsql_secret_reveal(&keys->session_token).ptr) > 0;
-    if (out)
-        ok = fclose(out) == 0 && ok;
-    else if (fd >= 0)
-        close(fd);
-    return ok ? DSQL_OK
-              : dsql_err_set(err, DSQL_IO, "can't write %.200s: %s", path, strerror(errno));
+    char memory[FILE_MAX];
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, memory, sizeof(memory));
+    dsql_strbuf_addf(&text, "access_key_id=%s\nsecret_access_key=%s\n", keys->access_key_id,
+                     dsql_secret_reveal(&keys->secret_access_key).ptr);
+    if (!dsql_secret_is_empty(&keys->session_token))
+        dsql_strbuf_addf(&text, "session_token=%s\n", dsql_secret_reveal(&keys->session_token).ptr);
+    enum dsql_rc rc =
+        text.cut ? dsql_err_set(err, DSQL_INVALID, "the keys are longer than %d bytes", FILE_MAX)
+                 : dsql_folder_write(folder, "keys", 0600, dsql_strbuf_span(&text), err);
+    explicit_bzero(memory, sizeof(memory));
+    return rc;
 }

@@ -6,6 +6,7 @@
 #define DSQL_LOCAL_KEYS_H
 
 #include "base/secret.h"
+#include "local/folder.h"
 
 struct dsql_local_keys {
     char access_key_id[65];
@@ -16,11 +17,13 @@ struct dsql_local_keys {
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_make(struct dsql_local_keys *keys, struct dsql_err *err);
 void dsql_local_keys_fini(struct dsql_local_keys *keys);
 
-/* Those of the file. DSQL_NOT_FOUND if there is none. */
-DSQL_MUST_USE enum dsql_rc dsql_local_keys_read(struct dsql_local_keys *keys, const char *path,
+/* Those of the folder's file `keys`. DSQL_NOT_FOUND if there is none. */
+DSQL_MUST_USE enum dsql_rc dsql_local_keys_read(struct dsql_local_keys *keys,
+                                                const struct dsql_folder *folder,
                                                 struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_write(const struct dsql_local_keys *keys,
-                                                 const char *path, struct dsql_err *err);
+                                                 const struct dsql_folder *folder,
+                                                 struct dsql_err *err);
 
 /* From the text of such a file; DSQL_INVALID if it is none. */
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_parse(struct dsql_local_keys *keys,

@@ -1,7 +1,6 @@
 #include "local/local.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "local/certificate.h"
@@ -59,18 +58,16 @@ bool dsql_local_is_arn(struct dsql_span text)
  */
 static enum dsql_rc settle_keys(struct dsql_local *local, struct dsql_err *err)
 {
-    char path[DSQL_LOCAL_PATH_MAX];
     struct dsql_local_keys *keys = &local->options.keys;
-    dsql_folder_path(&local->folder, "keys", &path);
     enum dsql_rc rc = DSQL_OK;
     if (!keys->access_key_id[0]) {
-        rc = dsql_local_keys_read(keys, path, err);
+        rc = dsql_local_keys_read(keys, &local->folder, err);
         if (!rc)
             return DSQL_OK;
         if (rc == DSQL_NOT_FOUND)
             rc = dsql_local_keys_make(keys, err);
     }
-    return rc ? rc : dsql_local_keys_write(keys, path, err);
+    return rc ? rc : dsql_local_keys_write(keys, &local->folder, err);
 }
 
 static enum dsql_rc answer_env(void *arg, struct dsql_strbuf *out, struct dsql_err *err)
@@ -97,41 +94,52 @@ static enum dsql_rc open_front(struct dsql_local *local, struct dsql_log *log, s
 /* All parts, the folder last. */
 static void end(struct dsql_local *local, void (*leave)(struct dsql_folder *folder))
 {
-    char env[DSQL_LOCAL_PATH_MAX];
     if (local->front.options) {
         dsql_control_close(&local->control);
         dsql_front_fini(&local->front);
     }
     SSL_CTX_free(local->tls);
     dsql_postgres_stop(&local->pg);
-    if (local->folder.path[0]) {
-        dsql_folder_path(&local->folder, "env", &env);
-        (void)unlink(env); /* it names an endpoint that is gone */
-    }
+    if (local->folder.lock >= 0)
+        dsql_folder_unlink(&local->folder, "env"); /* it names an endpoint that is gone */
     leave(&local->folder);
     dsql_local_options_fini(&local->options);
-    *local = (struct dsql_local){.folder = {.lock = -1}, .control = {.listener = {.fd = -1}}};
+    *local = (struct dsql_local){.folder = DSQL_FOLDER_NONE, .control = {.listener = {.fd = -1}}};
+}
+
+/* Says what stands around PostgreSQL, louder if it is not all. */
+static void log_wall(const struct dsql_kernel_wall *wall, struct dsql_log *log)
+{
+    char memory[64];
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, memory, sizeof(memory));
+    dsql_kernel_wall_describe(wall, &text);
+    if (wall->landlock > 0)
+        dsql_log(log, DSQL_EVENT_LOCAL_WALL, DSQL_F("wall", dsql_strbuf_span(&text)));
+    else
+        dsql_log(log, DSQL_EVENT_LOCAL_NO_WALL, DSQL_F("wall", dsql_strbuf_span(&text)),
+                 DSQL_F("reason", wall->off ? "--no-wall" : "this kernel has no Landlock"));
 }
 
 enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_options *options,
                               const char *folder, struct dsql_log *log, struct dsql_err *err)
 {
-    char ca_key[DSQL_LOCAL_PATH_MAX];
     *local = (struct dsql_local){.options = *options, .control = {.listener = {.fd = -1}}};
     *options = (struct dsql_local_options){0};
     enum dsql_rc rc = dsql_folder_open(&local->folder, folder, err);
     if (!rc)
         rc = settle_keys(local, err);
     if (!rc)
-        rc = dsql_postgres_start(&local->pg, local->folder.path, local->folder.throwaway,
-                                 local->folder.older, &local->options.limits, err);
+        rc = dsql_postgres_start(&local->pg, &local->folder, local->options.no_wall,
+                                 &local->options.limits, err);
     if (!rc)
         rc = dsql_folder_brought_up(&local->folder, err);
     if (!rc) {
         dsql_folder_path(&local->folder, "ca.pem", &local->ca);
-        dsql_folder_path(&local->folder, "ca.key", &ca_key);
-        rc = dsql_certificate_context(local->options.host, local->ca, ca_key, &local->tls, err);
+        rc = dsql_certificate_context(local->options.host, &local->folder, &local->tls, err);
     }
+    if (!rc)
+        log_wall(&local->pg.programs.wall, log);
     if (!rc)
         rc = open_front(local, log, err);
     if (rc)

@@ -6,42 +6,32 @@
 #ifndef DSQL_LOCAL_POSTGRES_H
 #define DSQL_LOCAL_POSTGRES_H
 
-#include <sys/types.h>
-
-#include "base/defs.h"
+#include "local/program.h"
 #include "local/sql_tx.h"
 
-enum { DSQL_LOCAL_PATH_MAX = 256 };
-
 struct dsql_postgres {
-    char bin[DSQL_LOCAL_PATH_MAX];    /* where initdb and postgres are */
+    struct dsql_programs programs;
     char data[DSQL_LOCAL_PATH_MAX];   /* PGDATA */
     char socket[DSQL_LOCAL_PATH_MAX]; /* the socket itself */
-    char log[DSQL_LOCAL_PATH_MAX];
-    pid_t pid; /* 0 when it does not run */
-    uid_t uid; /* who it runs as */
-    gid_t gid;
+    pid_t pid;                        /* 0 when it does not run */
 };
 
 /*
- * Makes the cluster in folder/pg if it is not there and starts it; answers when it takes
+ * Makes the cluster in the folder if it is not there and starts it; answers when it takes
  * connections. A cluster of an earlier version gets this version's first SQL before anybody
- * connects; older: its folder is of a layout that did not say which SQL ran. throwaway: nothing has
- * to survive a crash of the machine. limits: rows and size, which the module inside PostgreSQL
- * enforces. On failure nothing runs, and *err names the log to look at.
+ * connects. In a throwaway folder nothing has to survive a crash of the machine. no_wall: without
+ * wall.h's. limits: rows and size, which the module inside PostgreSQL enforces. On failure nothing
+ * runs, and *err names the log to look at. The folder must stay while PostgreSQL runs.
  */
-DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const char *folder,
-                                               bool throwaway, bool older,
+DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg,
+                                               const struct dsql_folder *folder, bool no_wall,
                                                const struct dsql_sql_limits *limits,
                                                struct dsql_err *err);
 
-/* A new connection to its socket, or -1. */
+/* A new connection to its socket, or -1: the other end is that PostgreSQL and nobody else. */
 int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking);
 
 /* Ends it, waiting until it has; kills it if it does not end by itself. */
 void dsql_postgres_stop(struct dsql_postgres *pg);
-
-/* The user PostgreSQL must run as: ourselves, or somebody unprivileged if we are root. */
-DSQL_MUST_USE enum dsql_rc dsql_postgres_user(uid_t *uid, gid_t *gid, struct dsql_err *err);
 
 #endif

@@ -60,26 +60,25 @@ TEST(keys_are_parsed)
 
 TEST(keys_survive_a_file_that_only_its_owner_reads)
 {
-    char path[] = "/tmp/dsql-keys-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
-    close(fd);
+    struct dsql_folder folder;
     struct dsql_local_keys made = {.access_key_id = ""}, read = {.access_key_id = ""};
     struct dsql_err err;
     struct stat st;
+    assert_int_equal(dsql_folder_open(&folder, NULL, &err), DSQL_OK);
     assert_int_equal(dsql_local_keys_make(&made, &err), DSQL_OK);
     assert_int_equal(dsql_secret_set(&made.session_token, DSQL_SPAN("tok/en==")), DSQL_OK);
-    assert_int_equal(dsql_local_keys_write(&made, path, &err), DSQL_OK);
-    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(dsql_local_keys_write(&made, &folder, &err), DSQL_OK);
+    assert_int_equal(fstatat(folder.dir, "keys", &st, AT_SYMLINK_NOFOLLOW), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(dsql_local_keys_read(&read, path, &err), DSQL_OK);
+    assert_int_equal(dsql_local_keys_read(&read, &folder, &err), DSQL_OK);
     assert_string_equal(read.access_key_id, made.access_key_id);
     assert_true(dsql_secret_eq(&read.secret_access_key, &made.secret_access_key));
     assert_true(dsql_secret_eq(&read.session_token, &made.session_token));
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(dsql_local_keys_read(&read, path, &err), DSQL_NOT_FOUND);
+    dsql_folder_unlink(&folder, "keys");
+    assert_int_equal(dsql_local_keys_read(&read, &folder, &err), DSQL_NOT_FOUND);
     dsql_local_keys_fini(&made);
     dsql_local_keys_fini(&read);
+    dsql_folder_close(&folder);
 }
 
 int main(void)
