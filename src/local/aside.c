@@ -99,8 +99,6 @@ void dsql_aside_fini(struct dsql_aside *aside)
 
 bool dsql_aside_ask(struct dsql_aside *aside, struct dsql_span sql)
 {
-    static const struct dsql_pg_param hello[] = {{{"user", 4}, {"dsql_super", 10}},
-                                                 {{"database", 8}, {"postgres", 8}}};
     if (aside->busy)
         return false;
     if (aside->watch.fd < 0) {
@@ -110,7 +108,7 @@ bool dsql_aside_ask(struct dsql_aside *aside, struct dsql_span sql)
         aside->watch = (struct dsql_watch){.fd = fd, .ready = ready};
         dsql_outbox_init(&aside->out);
         dsql_pg_framer_init(&aside->in, &aside->limits);
-        dsql_pg_put_startup(&aside->out.bytes, hello, DSQL_COUNT_OF(hello));
+        dsql_postgres_put_hello(aside->pg, &aside->out.bytes);
         aside->hidden = 1;
     }
     dsql_pg_put_query(&aside->out.bytes, sql);

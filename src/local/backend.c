@@ -41,6 +41,7 @@ static void bury(struct dsql_corpse *corpse)
     struct dsql_backend *backend = DSQL_CONTAINER_OF(corpse, struct dsql_backend, corpse);
     dsql_outbox_fini(&backend->out);
     dsql_pg_framer_fini(&backend->in);
+    explicit_bzero(backend->startup, backend->startup_len); /* it shows the client's secret */
     free(backend->startup);
     free(backend);
 }

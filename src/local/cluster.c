@@ -42,9 +42,16 @@ void dsql_cluster_settings_init(struct dsql_cluster_settings *settings,
 static enum dsql_rc run_initdb(const struct dsql_programs *programs, const char *data,
                                struct dsql_err *err)
 {
-    const char *const args[] = {
-        "initdb",          "-D",        data, "-U", "dsql_super", "--auth=trust", "--locale=C",
-        "--encoding=UTF8", "--no-sync", NULL};
+    const char *const args[] = {"initdb",
+                                "-D",
+                                data,
+                                "-U",
+                                DSQL_LOCAL_SUPERUSER,
+                                "--auth=trust",
+                                "--locale=C",
+                                "--encoding=UTF8",
+                                "--no-sync",
+                                NULL};
     return dsql_program_run(programs, DSQL_WALL_INITDB, args, "", err);
 }
 

@@ -1,8 +1,8 @@
 /*
  * What a new cluster gets before anybody connects, for `postgres --single -j`: statements end with
- * a semicolon and an empty line. `admin` is no superuser in PostgreSQL's sense; it owns the
- * database and the schema public, and may make roles. The schema sys is the service's; names that
- * begin with dsql_ are ours.
+ * a semicolon and an empty line. `admin` is no superuser in PostgreSQL's sense; it owns the schema
+ * public, may make schemas and, as far as module/box_roles.c allows, roles. The schema sys is the
+ * service's; names that begin with dsql_ are ours.
  *
  * The text runs again, before anybody connects, in each folder where another text ran last
  * (postgres.c keeps its digest in the folder). So each statement must work where it, or an earlier
@@ -16,6 +16,12 @@
 #define DSQL_LOCAL_FIRST_SQL_H
 
 #define DSQL_LOCAL_TAG_NOTICE "dsql tag "
+
+/* The endpoint's own role, and the parameter of a startup packet by which a session of the
+ * endpoint's is known to the module. */
+#define DSQL_LOCAL_SUPERUSER   "dsql_super"
+#define DSQL_LOCAL_SECRET_NAME "dsql.secret"
+#define DSQL_LOCAL_SECRET_LEN  64
 
 extern const char dsql_local_first_sql[];
 

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "base/shown.h"
+#include "local/first_sql.h"
 #include "local/front.h"
 #include "local/rewrite.h"
 #include "local/sql_set.h"
@@ -39,6 +40,13 @@ static bool check_option(struct dsql_span name, struct dsql_sql_refusal *refusal
 static bool check_options(struct dsql_span options, struct dsql_sql_refusal *refusal)
 {
     struct dsql_span word, name, value;
+    /* PostgreSQL would split there too. */
+    for (size_t i = 0; i < options.len; i++) {
+        if (options.ptr[i] >= '\t' && options.ptr[i] <= '\r') {
+            dsql_sql_setting_refuse(DSQL_SPAN("options"), refusal);
+            return false;
+        }
+    }
     while (options.len > 0) {
         dsql_span_cut(dsql_span_trim(options), ' ', &word, &options);
         if (dsql_span_eq(word, DSQL_SPAN("-c")))
@@ -64,6 +72,7 @@ static bool take_parameters(struct dsql_session *session, const struct dsql_pg_s
     struct dsql_pg_param kept[PARAMS_MAX], param;
     struct dsql_pg_params rest = startup->params;
     size_t count = 0;
+    kept[count++] = dsql_local_secret_param(&session->front->pg->secrets.client);
     while (dsql_pg_params_next(&rest, &param)) {
         if (dsql_pg_param_is_option(param))
             continue;
@@ -266,6 +275,8 @@ void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piec
         return;
     else if (is_name(dsql_span_of(session->user), "admin"))
         welcome(session);
+    else if (is_name(dsql_span_of(session->user), DSQL_LOCAL_SUPERUSER))
+        dsql_login_mapped(session); /* is nobody's */
     else
         ask_mapping(session);
 }

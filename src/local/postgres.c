@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "local/cluster.h"
+#include "local/first_sql.h"
 #include "local/module_file.h"
 #include "pgwire/backend.h"
 #include "pgwire/put_frontend.h"
@@ -50,15 +51,22 @@ int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking)
     return fd;
 }
 
+void dsql_postgres_put_hello(const struct dsql_postgres *pg, struct dsql_strbuf *out)
+{
+    const struct dsql_pg_param hello[] = {{{"user", 4}, DSQL_SPAN(DSQL_LOCAL_SUPERUSER)},
+                                          {{"database", 8}, {"postgres", 8}},
+                                          {{"search_path", 11}, {"pg_catalog", 10}},
+                                          dsql_local_secret_param(&pg->secrets.own)};
+    dsql_pg_put_startup(out, hello, DSQL_COUNT_OF(hello));
+}
+
 /* Whether it lets us in: while it is starting up it answers with an error. */
 static bool is_ready(const struct dsql_postgres *pg)
 {
-    static const struct dsql_pg_param hello[] = {{{"user", 4}, {"dsql_super", 10}},
-                                                 {{"database", 8}, {"postgres", 8}}};
-    char memory[64], answer = 0;
+    char memory[256], answer = 0;
     struct dsql_strbuf out;
     dsql_strbuf_init(&out, memory, sizeof(memory));
-    dsql_pg_put_startup(&out, hello, DSQL_COUNT_OF(hello));
+    dsql_postgres_put_hello(pg, &out);
     int fd = dsql_postgres_connect(pg, false);
     /* One that accepts and stands still must not keep us past the limit. */
     const struct timeval limit = {.tv_sec = 1};
@@ -67,6 +75,7 @@ static bool is_ready(const struct dsql_postgres *pg)
                  answer == DSQL_PG_BE_AUTHENTICATION;
     if (fd >= 0)
         close(fd);
+    explicit_bzero(memory, sizeof(memory));
     return ready;
 }
 
@@ -109,7 +118,6 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const struct dsql_sql_limit
         "TimeZone=UTC",
         "log_min_messages=fatal",
         "shared_buffers=128MB",
-        "autovacuum_naptime=10s",
         "default_table_access_method=dsql",
         /* autovacuum gives way to DDL after this */
         "deadlock_timeout=10ms",
@@ -131,9 +139,11 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const struct dsql_sql_limit
         args[n++] = when_throwaway[i];
     }
     assert(n < ARGS_MAX);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    pg->pid = dsql_program_start(&pg->programs, DSQL_WALL_SERVER, args, nothing, err);
-    close(nothing);
+    int secrets = dsql_local_secrets_pipe(&pg->secrets);
+    if (secrets < 0)
+        return dsql_err_set(err, DSQL_IO, "no pipe: %s", strerror(errno));
+    pg->pid = dsql_program_start(&pg->programs, DSQL_WALL_SERVER, args, secrets, err);
+    close(secrets);
     return pg->pid > 0 ? DSQL_OK : DSQL_IO;
 }
 
@@ -149,6 +159,8 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_fol
     dsql_folder_path(folder, "pg", &pg->data);
     dsql_folder_path(folder, "run/.s.PGSQL.5432", &pg->socket);
     enum dsql_rc rc = dsql_programs_find(&pg->programs, folder, no_wall, err);
+    if (!rc)
+        rc = dsql_local_secrets_make(&pg->secrets, err);
     if (!rc)
         rc = dsql_folder_sub(folder, "run", &made, err);
     if (!rc)
@@ -180,4 +192,5 @@ void dsql_postgres_stop(struct dsql_postgres *pg)
             (void)kill(pg->pid, SIGQUIT);
         (void)usleep(5000);
     }
+    dsql_local_secrets_fini(&pg->secrets);
 }

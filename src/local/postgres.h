@@ -7,13 +7,15 @@
 #define DSQL_LOCAL_POSTGRES_H
 
 #include "local/program.h"
+#include "local/secrets.h"
 #include "local/sql_tx.h"
 
 struct dsql_postgres {
     struct dsql_programs programs;
-    char data[DSQL_LOCAL_PATH_MAX];   /* PGDATA */
-    char socket[DSQL_LOCAL_PATH_MAX]; /* the socket itself */
-    pid_t pid;                        /* 0 when it does not run */
+    char data[DSQL_LOCAL_PATH_MAX];    /* PGDATA */
+    char socket[DSQL_LOCAL_PATH_MAX];  /* the socket itself */
+    struct dsql_local_secrets secrets; /* of this run */
+    pid_t pid;                         /* 0 when it does not run */
 };
 
 /*
@@ -30,6 +32,10 @@ DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg,
 
 /* A new connection to its socket, or -1: the other end is that PostgreSQL and nobody else. */
 int dsql_postgres_connect(const struct dsql_postgres *pg, bool non_blocking);
+
+/* The startup packet of a session of the endpoint's own: the superuser's, which looks up nothing by
+ * name that clients have made. */
+void dsql_postgres_put_hello(const struct dsql_postgres *pg, struct dsql_strbuf *out);
 
 /* Ends it, waiting until it has; kills it if it does not end by itself. */
 void dsql_postgres_stop(struct dsql_postgres *pg);

@@ -130,7 +130,8 @@ static void relay_query(struct dsql_session *session, struct dsql_span text)
     bool as_it_came = script->count == 1;
     dsql_strbuf_init_heap(&sql, DSQL_OUTBOX_MAX);
     if (script->refusal) {
-        dsql_strbuf_add(&sql, text); /* PostgreSQL's own words for a syntax error, with its place */
+        /* Also where PostgreSQL would understand it: what was not judged does not run. */
+        dsql_rewrite_refusal(&sql, script->refusal);
         dsql_sql_tx_failed(&session->tx);
     }
     dsql_names_drop(&session->names, DSQL_PG_STATEMENT, DSQL_SPAN("")); /* as PostgreSQL does */
@@ -186,9 +187,11 @@ static void relay_parse(struct dsql_session *session, const struct dsql_pg_parse
     struct dsql_sql_refusal refusal;
     struct dsql_strbuf *out = &session->backend->out.bytes;
     size_t before = out->len;
-    bool single = !dsql_sql_script_parse_refusal(script) && script->count == 1;
-    if (!single) {
-        dsql_pg_put_parse(&session->backend->out.bytes, parse); /* PostgreSQL says what is wrong */
+    const struct dsql_sql_refusal *whole = dsql_sql_script_parse_refusal(script);
+    if (whole) {
+        put_refused_parse(session, parse->name, whole);
+    } else if (script->count == 0) {
+        dsql_pg_put_parse(out, parse);
     } else if (dsql_sql_tx_parse(&session->tx, &script->stmts[0], session->sync_index, &refusal) ==
                    DSQL_SQL_TX_REFUSE ||
                dsql_strike_stale(session, &script->stmts[0], &refusal)) {
@@ -254,6 +257,20 @@ static void relay_execute(struct dsql_session *session, const struct dsql_pg_exe
     dsql_strbuf_add(&session->backend->out.bytes, raw);
 }
 
+/* A query that fails is answered in the same shape. */
+static void refuse_function_call(struct dsql_session *session)
+{
+    char memory[REFUSAL_TEXT_MAX];
+    struct dsql_strbuf sql;
+    struct dsql_sql_refusal refusal;
+    dsql_sql_refuse(&refusal, "0A000", "unsupported message: FunctionCall");
+    dsql_strbuf_init(&sql, memory, sizeof(memory));
+    dsql_rewrite_refusal(&sql, &refusal);
+    dsql_pg_put_query(&session->backend->out.bytes, dsql_strbuf_span(&sql));
+    dsql_sql_tx_failed(&session->tx);
+    session->awaiting++;
+}
+
 static void relay_message(struct dsql_session *session, const struct dsql_pg_fe *msg,
                           struct dsql_span raw)
 {
@@ -279,8 +296,8 @@ static void relay_message(struct dsql_session *session, const struct dsql_pg_fe 
         session->unsynced = false;
         break;
     case DSQL_PG_FE_FUNCTION_CALL:
-        session->awaiting++;
-        break;
+        refuse_function_call(session);
+        return;
     case DSQL_PG_FE_CLOSE:
         dsql_names_drop(&session->names, msg->target.object, msg->target.name);
         break;

@@ -36,16 +36,30 @@ void dsql_rewrite_literal(struct dsql_strbuf *sb, struct dsql_span text)
     dsql_strbuf_add_char(sb, '\'');
 }
 
+/* Without the part of a character that is left where a message was cut. */
+static struct dsql_span whole_characters(struct dsql_span text)
+{
+    size_t tail = 0;
+    while (tail < text.len && tail < 3 && ((unsigned char)text.ptr[text.len - 1 - tail] >> 6) == 2)
+        tail++;
+    unsigned char lead = tail < text.len ? (unsigned char)text.ptr[text.len - 1 - tail] : 0;
+    size_t wanted = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+    return wanted > tail ? dsql_span_first(text, text.len - 1 - tail) : text;
+}
+
 static void add_words(struct dsql_strbuf *sb, const struct dsql_sql_refusal *refusal)
 {
     dsql_strbuf_add_str(sb, "dsql refuses\x1f");
     dsql_strbuf_add_str(sb, refusal->sqlstate);
     dsql_strbuf_add_char(sb, '\x1f');
-    add_quoted(sb, dsql_span_of(refusal->message));
+    add_quoted(sb, whole_characters(dsql_span_of(refusal->message)));
     dsql_strbuf_add_char(sb, '\x1f');
     add_quoted(sb, dsql_span_of(refusal->detail));
     dsql_strbuf_add_char(sb, '\x1f');
     add_quoted(sb, dsql_span_of(refusal->hint));
+    dsql_strbuf_add_char(sb, '\x1f');
+    if (refusal->position > 0)
+        dsql_strbuf_addf(sb, "%d", (int)refusal->position);
     dsql_strbuf_add_char(sb, '\x1f');
 }
 
@@ -79,6 +93,7 @@ bool dsql_rewrite_words(const struct dsql_pg_report *report, struct dsql_pg_repo
     dsql_span_cut(rest, '\x1f', &words->message, &rest);
     dsql_span_cut(rest, '\x1f', &words->detail, &rest);
     dsql_span_cut(rest, '\x1f', &words->hint, &rest);
+    dsql_span_cut(rest, '\x1f', &words->position, &rest);
     return true;
 }
 
@@ -93,11 +108,7 @@ bool dsql_rewrite_is_build(const struct dsql_sql_script *script, const struct ds
 static void add_job(struct dsql_strbuf *sb, struct dsql_build_fate fate,
                     const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
 {
-    bool index = dsql_rewrite_is_build(script, stmt);
-    dsql_strbuf_add_str(sb, index ? "select sys.dsql_run_job('INDEX_BUILD', "
-                                  : "select sys.dsql_run_job('VALIDATE_CONSTRAINT', ");
-    dsql_rewrite_literal(sb, dsql_span_of(stmt->table_count > 0 ? stmt->tables[0].name : ""));
-    dsql_strbuf_add_str(sb, index ? ", 'CREATE INDEX', " : ", 'ALTER TABLE', ");
+    dsql_strbuf_add_str(sb, "select sys.dsql_run_job(");
     dsql_rewrite_literal(sb, dsql_sql_stmt_text(script, stmt));
     dsql_strbuf_addf(sb, ", %s, %s) as job_id", fate.slow ? "true" : "false",
                      fate.fails ? "true" : "false");

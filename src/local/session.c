@@ -37,6 +37,8 @@ static void bury(struct dsql_corpse *corpse)
     dsql_outbox_fini(&session->to_client);
     dsql_pg_framer_fini(&session->from_client);
     dsql_relay_fini(session);
+    if (session->startup) /* it shows the client's secret */
+        explicit_bzero(session->startup, session->startup_len);
     free(session->startup);
     free(session);
 }

@@ -1,6 +1,8 @@
 /*
  * Rules for the rest of DDL: views, schemas, domains, functions, DROP, RENAME, GRANT, statistics.
  */
+#include <stdlib.h>
+
 #include "local/sql_rules.h"
 #include "local/sql_type.h"
 
@@ -24,6 +26,45 @@ void dsql_sql_check_domain(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     dsql_sql_check_column(judge, stmt);
 }
 
+/* What would be refused is refused in a body too. A body that libpg_query can't read is left to
+ * PostgreSQL, which reads it now, and to the module there. */
+static void check_script(struct dsql_sql_judge *judge, const struct dsql_sql_script *script)
+{
+    if (script->refusal && strcmp(script->refusal->sqlstate, "42601") != 0)
+        dsql_sql_judge_add(judge, script->refusal);
+    for (size_t i = 0; i < script->count; i++) {
+        const struct dsql_sql_refusal *refusal = script->stmts[i].refusals[0];
+        if (refusal && refusal->when == DSQL_SQL_ALWAYS)
+            dsql_sql_judge_add(judge, refusal);
+    }
+}
+
+/* The body of LANGUAGE sql AS '...'. A function that makes a function may go on so, but not for
+ * ever. */
+static void check_body(struct dsql_sql_judge *judge, struct dsql_tree options)
+{
+    enum { DEPTH_MAX = 4 };
+    static _Thread_local int depth;
+    struct dsql_tree as;
+    struct dsql_sql_script *script = NULL;
+    if (!dsql_sql_option(options, "as", &as))
+        return;
+    if (depth == DEPTH_MAX) {
+        dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "54001", "stack depth limit exceeded");
+        return;
+    }
+    struct dsql_tree first = dsql_tree_first(dsql_tree_get(dsql_tree_as(as, "List"), "items"));
+    char *body = dsql_tree_dup(dsql_tree_string(first));
+    depth++;
+    if (!body || dsql_sql_script_new(dsql_span_of(body), &script))
+        judge->out_of_memory = true;
+    else
+        check_script(judge, script);
+    depth--;
+    dsql_sql_script_unref(script);
+    free(body);
+}
+
 void dsql_sql_check_function(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree language;
@@ -31,15 +72,16 @@ void dsql_sql_check_function(struct dsql_sql_judge *judge, struct dsql_tree stmt
         dsql_sql_judge_unsupported(judge, "PROCEDURE is not supported");
         return;
     }
-    if (!dsql_sql_option(dsql_tree_get(stmt, "options"), "language", &language) ||
-        dsql_tree_is(dsql_tree_string(language), "sql"))
-        return;
-    char name[DSQL_SQL_NAME_MAX];
+    char name[DSQL_SQL_NAME_MAX] = "sql";
     struct dsql_strbuf text;
-    dsql_strbuf_init(&text, name, sizeof(name));
-    dsql_tree_text(dsql_tree_string(language), &text);
-    if (!dsql_span_eq_nocase(dsql_strbuf_span(&text), DSQL_SPAN("sql")))
+    if (dsql_sql_option(dsql_tree_get(stmt, "options"), "language", &language)) {
+        dsql_strbuf_init(&text, name, sizeof(name));
+        dsql_tree_text(dsql_tree_string(language), &text);
+    }
+    if (!dsql_span_eq_nocase(dsql_span_of(name), DSQL_SPAN("sql")))
         dsql_sql_judge_unsupported(judge, "CREATE FUNCTION with language %s not supported", name);
+    else
+        check_body(judge, dsql_tree_get(stmt, "options"));
 }
 
 void dsql_sql_check_alter_function(struct dsql_sql_judge *judge, struct dsql_tree stmt)

@@ -26,7 +26,7 @@ static struct dsql_span *place(struct dsql_pg_report *report, uint8_t code)
 struct dsql_pg_report dsql_pg_take_report(struct dsql_pg_cursor *cursor)
 {
     const struct dsql_span none = DSQL_SPAN("");
-    struct dsql_pg_report report = {none, none, none, none, none, none, cursor->rest};
+    struct dsql_pg_report report = {none, none, none, none, none, none, none, cursor->rest};
     uint8_t code;
     while ((code = dsql_pg_take_u8(cursor)) != 0) {
         struct dsql_span value = dsql_pg_take_text(cursor);
@@ -69,6 +69,7 @@ static void put_report(struct dsql_strbuf *out, uint8_t type, const struct dsql_
     put_field(&msg, 'M', report->message);
     put_field(&msg, 'D', report->detail);
     put_field(&msg, 'H', report->hint);
+    put_field(&msg, 'P', report->position);
     dsql_pg_msg_u8(&msg, 0);
     dsql_pg_msg_end(&msg);
 }

@@ -15,6 +15,7 @@ struct dsql_pg_report {
     struct dsql_span message;        /* M */
     struct dsql_span detail;         /* D */
     struct dsql_span hint;           /* H */
+    struct dsql_span position;       /* P: only written; what is passed on may have another place */
     struct dsql_span raw;            /* all fields, when parsed */
 };
 
@@ -24,8 +25,8 @@ bool dsql_pg_report_get(const struct dsql_pg_report *report, char code, struct d
 /* From a message, all of it. */
 struct dsql_pg_report dsql_pg_take_report(struct dsql_pg_cursor *cursor);
 
-/* Write the six named fields, without the empty ones; V is S where it is not given. A server gives
- * at least severity, sqlstate and message. See put.h for what does not fit. */
+/* Write the seven named fields, without the empty ones; V is S where it is not given. A server
+ * gives at least severity, sqlstate and message. See put.h for what does not fit. */
 void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *report);
 void dsql_pg_put_notice(struct dsql_strbuf *out, const struct dsql_pg_report *report);
 

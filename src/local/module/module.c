@@ -1,8 +1,10 @@
 #include "local/module/module.h"
 
 #include "local/module/adjudicate.h"
+#include "local/module/box.h"
 #include "local/module/catalog.h"
 #include "local/module/commit.h"
+#include "local/module/gate.h"
 #include "local/module/table_am.h"
 
 #include <executor/executor.h>
@@ -51,6 +53,7 @@ static void on_utility(PlannedStmt *statement, const char *text, bool read_only_
                        ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
                        DestReceiver *receiver, QueryCompletion *completion)
 {
+    dsql_box_check_statement(statement->utilityStmt);
     bool ddl = GetCommandLogLevel(statement->utilityStmt) == LOGSTMT_DDL;
     ProcessUtility_hook_type next = previous_utility ? previous_utility : standard_ProcessUtility;
     if (ddl)
@@ -102,13 +105,17 @@ static void define_settings(void)
                                            {"enable_indexonlyscan", "off"}};
     for (size_t i = 0; i < lengthof(fixed); i++)
         SetConfigOption(fixed[i][0], fixed[i][1], PGC_POSTMASTER, PGC_S_OVERRIDE);
+    /* Often, for tables are small and change all the time; unless the configuration says more. */
+    SetConfigOption("autovacuum_naptime", "10s", PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
 }
 
 void _PG_init(void)
 {
     if (!process_shared_preload_libraries_in_progress)
         return;
+    dsql_gate_init();
     define_settings();
+    dsql_box_init();
     dsql_catalog_init();
     dsql_table_am_init();
     dsql_commit_init();

@@ -1,6 +1,6 @@
 /*
  * The module inside the private PostgreSQL: Aurora DSQL's concurrency control, made of a table
- * access method over PostgreSQL's heap.
+ * access method over PostgreSQL's heap, and the walls that keep clients from the machine.
  *
  *     module.c      loading: settings, shared memory, hooks, callbacks
  *     table_am.c    the access method: nobody ever meets a row in another's hands
@@ -10,6 +10,9 @@
  *     commit.c      COMMIT: adjudication, then what was remembered is carried out
  *     sizes.c       the limits on rows and bytes
  *     catalog.c     changes of the catalogue, told to the front
+ *     job.c         an index build or a validation that the service runs as a job
+ *     box*.c        what clients can't reach, see box.h
+ *     gate.c        who may connect
  *
  * Words. A *version* is a tuple of the heap. A row's *identity* in a transaction is the version its
  * snapshot sees. An *effect* is what the matrix of conflicts is about: something done to a row's

@@ -1,0 +1,168 @@
+/*
+ * sys.dsql_run_job(ddl, slow, fails): what stands in for CREATE INDEX ASYNC and ALTER TABLE ASYNC
+ * ... VALIDATE CONSTRAINT. Every client may call it, with any argument: the text must be exactly
+ * one such statement, which runs with the caller's rights and nothing more. All that the job's row
+ * says is read from the statement. The row is written as the superuser, by statements that are
+ * fixed here; nothing that can be called from SQL writes one.
+ */
+#include "local/module/module.h"
+
+#include "local/first_sql.h"
+
+#include <access/htup_details.h>
+#include <access/relation.h>
+#include <access/table.h>
+#include <access/xact.h>
+#include <catalog/indexing.h>
+#include <catalog/namespace.h>
+#include <catalog/pg_authid.h>
+#include <catalog/pg_class.h>
+#include <catalog/pg_index.h>
+#include <catalog/pg_type.h>
+#include <executor/spi.h>
+#include <fmgr.h>
+#include <miscadmin.h>
+#include <nodes/parsenodes.h>
+#include <parser/parser.h>
+#include <utils/builtins.h>
+#include <utils/inval.h>
+#include <utils/rel.h>
+#include <utils/relcache.h>
+#include <utils/syscache.h>
+#include <utils/timestamp.h>
+
+enum { ID_LEN = 26 };
+
+struct job {
+    const char *kind, *tag;
+    RangeVar *table;
+};
+
+static struct job read_job(const char *ddl)
+{
+    List *statements = raw_parser(ddl, RAW_PARSE_DEFAULT);
+    Node *first = list_length(statements) == 1 ? linitial_node(RawStmt, statements)->stmt : NULL;
+    if (first && IsA(first, IndexStmt))
+        return (struct job){"INDEX_BUILD", "CREATE INDEX", ((IndexStmt *)first)->relation};
+    if (first && IsA(first, AlterTableStmt)) {
+        const AlterTableStmt *alter = (AlterTableStmt *)first;
+        if (alter->objtype == OBJECT_TABLE && list_length(alter->cmds) == 1 &&
+            linitial_node(AlterTableCmd, alter->cmds)->subtype == AT_ValidateConstraint)
+            return (struct job){"VALIDATE_CONSTRAINT", "ALTER TABLE", alter->relation};
+    }
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("a job is one CREATE INDEX or one VALIDATE CONSTRAINT")));
+}
+
+/* The indexes of the table; none if it is not there: then the statement says so. */
+static List *indexes_of(const RangeVar *table, Oid *relation)
+{
+    List *indexes = NIL;
+    *relation = RangeVarGetRelid(table, NoLock, true);
+    Relation rel = OidIsValid(*relation) ? try_relation_open(*relation, AccessShareLock) : NULL;
+    if (rel && rel->rd_rel->relkind == RELKIND_RELATION)
+        indexes = list_copy(RelationGetIndexList(rel));
+    if (rel)
+        relation_close(rel, AccessShareLock);
+    return indexes;
+}
+
+static void make_id(char *id)
+{
+    unsigned char bytes[ID_LEN];
+    if (!pg_strong_random(bytes, sizeof(bytes)))
+        ereport(ERROR, (errmsg("no randomness")));
+    for (int i = 0; i < ID_LEN; i++)
+        id[i] = "abcdefghijklmnopqrstuvwxyz234567"[bytes[i] % 32];
+    id[ID_LEN] = '\0';
+}
+
+/* The index is there, and nobody may use it yet. */
+static void mark_not_valid(Oid index)
+{
+    Relation rows = table_open(IndexRelationId, RowExclusiveLock);
+    HeapTuple row = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+    if (!HeapTupleIsValid(row))
+        elog(ERROR, "an index that was just built is gone");
+    ((Form_pg_index)GETSTRUCT(row))->indisvalid = false;
+    CatalogTupleUpdate(rows, &row->t_self, row);
+    CacheInvalidateRelcacheByRelid(((Form_pg_index)GETSTRUCT(row))->indrelid);
+    heap_freetuple(row);
+    table_close(rows, RowExclusiveLock);
+}
+
+/* Statements with nothing in them to be looked up by name but tables of sys. */
+static void write_rows(const struct job *job, const char *id, Oid relation, Oid built, bool fails)
+{
+    static const char jobs[] = "insert into sys.jobs values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    static const char builds[] = "insert into sys.dsql_builds values ($1, $2, $3, $4)";
+    Oid types[] = {TEXTOID, TEXTOID, TEXTOID,        TEXTOID,       OIDOID,
+                   OIDOID,  TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+    Datum values[] = {
+        CStringGetTextDatum(id),
+        CStringGetTextDatum(OidIsValid(built) ? "processing" : "completed"),
+        CStringGetTextDatum(""),
+        CStringGetTextDatum(job->kind),
+        ObjectIdGetDatum(RelationRelationId),
+        ObjectIdGetDatum(relation),
+        CStringGetTextDatum(job->table->relname),
+        TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
+        TimestampTzGetDatum(GetCurrentTimestamp()),
+    };
+    if (SPI_execute_with_args(jobs, lengthof(types), types, values, NULL, false, 0) !=
+        SPI_OK_INSERT)
+        elog(ERROR, "the job could not be written");
+    if (!OidIsValid(built))
+        return;
+    Oid build_types[] = {TEXTOID, OIDOID, TIMESTAMPTZOID, BOOLOID};
+    Datum build_values[] = {values[0], ObjectIdGetDatum(built), values[8], BoolGetDatum(fails)};
+    if (SPI_execute_with_args(builds, lengthof(build_types), build_types, build_values, NULL, false,
+                              0) != SPI_OK_INSERT)
+        elog(ERROR, "the build could not be written");
+    mark_not_valid(built);
+}
+
+/* built: an index that is not to be valid yet. An error undoes the change of user too. */
+static void record(const struct job *job, const char *id, Oid relation, Oid built, bool fails)
+{
+    Oid user;
+    int context;
+    GetUserIdAndSecContext(&user, &context);
+    SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+                           context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+    write_rows(job, id, relation, built, fails);
+    SetUserIdAndSecContext(user, context);
+}
+
+/* By this the front finds errors whose place is not the client's business. */
+static void add_context(void *unused)
+{
+    errcontext("sys.dsql_run_job");
+}
+
+PGDLLEXPORT Datum dsql_run_job(PG_FUNCTION_ARGS);
+PG_FUNCTION_INFO_V1(dsql_run_job);
+Datum dsql_run_job(PG_FUNCTION_ARGS)
+{
+    char *ddl = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    bool slow = PG_GETARG_BOOL(1), fails = PG_GETARG_BOOL(2);
+    char id[ID_LEN + 1];
+    Oid relation, same, built = InvalidOid;
+    ErrorContextCallback context = {.previous = error_context_stack, .callback = add_context};
+    error_context_stack = &context;
+    struct job job = read_job(ddl);
+    List *before = indexes_of(job.table, &relation);
+    SPI_connect();
+    if (SPI_execute(ddl, false, 0) != SPI_OK_UTILITY)
+        elog(ERROR, "the job could not be run");
+    CommandCounterIncrement();
+    List *added = list_difference_oid(indexes_of(job.table, &same), before);
+    if (added && same == relation && (slow || fails))
+        built = linitial_oid(added);
+    make_id(id);
+    record(&job, id, relation, built, fails);
+    SPI_finish();
+    ereport(NOTICE, (errmsg_internal(DSQL_LOCAL_TAG_NOTICE "%s", job.tag)));
+    error_context_stack = context.previous;
+    PG_RETURN_TEXT_P(cstring_to_text(id));
+}
