@@ -107,6 +107,20 @@ static const struct dsql_sim_post_ops post_ops = {
 
 /* ---- what a process sees of it ---- */
 
+static void want(struct dsql_sim_allowance *allowance, int64_t n)
+{
+    struct owner *owner = owner_of(allowance);
+    dsql_blocks_want(&owner->blocks, n);
+    dsql_sim_sender_pump(&owner->sender);
+}
+
+static double rate(struct dsql_sim_allowance *allowance, struct dsql_mono now)
+{
+    const struct dsql_blocks *blocks = &owner_of(allowance)->blocks;
+    (void)now;
+    return blocks->known ? (double)blocks->view.rate / DSQL_PERMIT : (double)blocks->config.rate;
+}
+
 static int64_t slots(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
@@ -164,8 +178,10 @@ static void destroy(struct dsql_sim_allowance *allowance)
 }
 
 static const struct dsql_sim_allowance_ops blocks_ops = {
+    .want = want,
     .slots = slots,
     .permit = permit,
+    .rate = rate,
     .used = used,
     .opened = opened,
     .throttled = throttled,

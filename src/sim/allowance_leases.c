@@ -261,6 +261,19 @@ static const struct dsql_sim_post_ops post_ops = {
 
 /* ---- what a process sees of it ---- */
 
+static void want(struct dsql_sim_allowance *allowance, int64_t n)
+{
+    struct owner *owner = owner_of(allowance);
+    dsql_leases_want(&owner->leases, n);
+    dsql_sim_sender_pump(&owner->sender);
+}
+
+static double rate(struct dsql_sim_allowance *allowance, struct dsql_mono now)
+{
+    (void)now;
+    return (double)owner_of(allowance)->leases.config.rate;
+}
+
 static int64_t slots(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
@@ -314,8 +327,10 @@ static void destroy(struct dsql_sim_allowance *allowance)
 }
 
 static const struct dsql_sim_allowance_ops leases_ops = {
+    .want = want,
     .slots = slots,
     .permit = permit,
+    .rate = rate,
     .used = used,
     .opened = no_concern,
     .throttled = throttled,

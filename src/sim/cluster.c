@@ -59,10 +59,8 @@ enum dsql_sim_verdict dsql_sim_cluster_connect(struct dsql_sim_world *world, int
     enum dsql_sim_verdict verdict = judge(world);
     *latency_ns =
         dsql_sim_draw_latency(&cluster->rng, model->connect_latency_ns, model->connect_tail_ns);
-    if (*latency_ns > world->scenario->pool.connect_timeout_ns && verdict == DSQL_SIM_OPENED)
-        verdict = DSQL_SIM_TIMED_OUT;
     if (verdict == DSQL_SIM_TIMED_OUT)
-        *latency_ns = world->scenario->pool.connect_timeout_ns;
+        *latency_ns = INT64_MAX;
     if (verdict == DSQL_SIM_OPENED) {
         cluster->open++;
         if (cluster->open > cluster->peak)
@@ -84,7 +82,7 @@ void dsql_sim_cluster_drop(struct dsql_sim_world *world, double fraction)
 {
     for (size_t i = 0; i < world->process_count; i++) {
         struct dsql_sim_process *process = &world->processes[i];
-        for (uint32_t slot = 0; slot < process->reservoir.config.capacity; slot++) {
+        for (uint32_t slot = 0; slot < process->keeper.slots.capacity; slot++) {
             struct dsql_sim_conn *conn = &process->conns[slot];
             if (conn->at_cluster && dsql_rng_unit(&world->cluster.rng) < fraction)
                 dsql_sim_after(&world->kernel, &conn->fate, 0);

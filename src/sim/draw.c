@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "base/rng.h"
 
 enum { SERVICES_MAX = 3, PROCESSES_MAX = 6, TROUBLES_MAX = 8, CONNECTIONS_MAX = 30 };
@@ -90,6 +91,8 @@ static void draw_surroundings(struct dsql_rng *rng, struct dsql_sim_scenario *s,
     s->dynamodb.loss = chance(rng, 50) ? 0 : hundredths(rng, 10);
     s->clocks.offset_ns = chance(rng, 50) ? 0 : time_between(rng, DSQL_S, 12 * DSQL_H);
     s->clocks.drift_ppm = chance(rng, 50) ? 0 : between_log(rng, 1, 1000);
+    s->pool.permit_wait_ns =
+        chance(rng, 50) ? s->pool.permit_wait_ns : time_between(rng, DSQL_MS, 30 * DSQL_S);
 }
 
 /* The trouble of a world; answers when the last of it is over. */
@@ -139,10 +142,15 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
     int64_t rate = s->budget.burst * DSQL_S / turn_ns + 1;
     if (rate > s->budget.rate)
         rate = s->budget.rate;
-    /* All that is wanted can be held, and renewing it takes a quarter of the rate at most. */
+    /* All that is wanted can be held, renewing it takes a quarter of the rate at most, and few
+     * connects take too long. Who wants more than its target, because callers wait, is in a hurry
+     * all the time, and a small pot of permits serves few of those. */
     bool fits = shared && s->budget.rate <= s->cluster.rate &&
+                s->cluster.connect_latency_ns + 5 * s->cluster.connect_tail_ns <=
+                    s->pool.connect_timeout_ns &&
                 s->budget.burst <= s->cluster.burst &&
                 wanted <= s->budget.connections - s->budget.headroom &&
+                (s->pool.max_open == 0 || wanted <= s->budget.burst) &&
                 wanted * 4 * DSQL_S <= rate * usable_ns;
     /* `leases` counts connects by the wall clocks' seconds: what that allows depends on them. */
     s->asserts = (struct dsql_sim_asserts){
@@ -176,10 +184,11 @@ enum dsql_rc dsql_sim_draw(uint64_t seed, struct dsql_sim_scenario *scenario, st
     (void)snprintf(s.name, sizeof s.name, "fuzz %llu", (unsigned long long)seed);
     s.seed = (int64_t)(seed >> 1);
     draw_services(&rng, &s);
+    s.pool.max_open = chance(&rng, 50) ? 0 : between_log(&rng, 1, CONNECTIONS_MAX);
     int64_t wanted = 0;
     const struct dsql_sim_service *services = s.services.items;
     for (size_t i = 0; i < s.services.count; i++)
-        wanted += services[i].count * services[i].target_ready;
+        wanted += services[i].count * dsql_most(services[i].target_ready, s.pool.max_open);
     draw_surroundings(&rng, &s, wanted);
     draw_asserts(&s, wanted, draw_troubles(&rng, &s));
     *scenario = s;

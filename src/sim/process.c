@@ -1,9 +1,7 @@
-/*
- * A process: what the pool's opener thread does, in virtual time. Every decision is core's; here
- * are only the hands that carry it out.
- */
+/* A process: what core's keeper says is carried out here, in virtual time. */
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "sim/world.h"
 
 enum { MILLION = 1000000 };
@@ -12,6 +10,12 @@ int64_t dsql_sim_process_target(const struct dsql_sim_process *process)
 {
     int64_t own = process->service->target_ready;
     return own > 0 ? own : process->world->scenario->pool.target_ready;
+}
+
+int64_t dsql_sim_process_max_open(const struct dsql_sim_process *process)
+{
+    int64_t target = dsql_sim_process_target(process);
+    return dsql_most(target, process->world->scenario->pool.max_open);
 }
 
 /* t * factor / a million, without overflow. */
@@ -56,11 +60,6 @@ void dsql_sim_process_wake(struct dsql_sim_process *process)
         dsql_sim_after(&process->world->kernel, &process->turn, 0);
 }
 
-static void tell_budget(struct dsql_sim_process *process)
-{
-    process->allowance->ops->used(process->allowance, dsql_reservoir_held(&process->reservoir));
-}
-
 /* The process's end of the connection is closed: the cluster's follows. */
 static void hang_up(struct dsql_sim_conn *conn)
 {
@@ -74,41 +73,47 @@ static void hang_up(struct dsql_sim_conn *conn)
     conn->hung_up = false;
 }
 
-/* The slot is CLOSING. */
-static void close_conn(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
-                       enum dsql_discard why)
+bool dsql_sim_process_may_serve(const struct dsql_sim_process *process,
+                                const struct dsql_sim_conn *conn, enum dsql_discard expired,
+                                enum dsql_discard *why)
 {
-    process->counts.discards[why]++;
-    hang_up(conn);
-    dsql_reservoir_closed(&process->reservoir, conn->slot);
-    tell_budget(process);
-    dsql_sim_check_open(process);
+    const struct dsql_lifespan *life = &process->keeper.slots.items[conn->slot].life;
+    return dsql_handout_is_far(life->usable_until.ns, process->near.ns) ||
+           dsql_handout_may(life->usable_until.ns, life->dies_at.ns,
+                            dsql_sim_process_now(process).ns, expired, why);
 }
 
 void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
                               enum dsql_discard why)
 {
-    dsql_reservoir_discard(&process->reservoir, conn->slot);
-    close_conn(process, conn, why);
+    dsql_keeper_discard(&process->keeper, conn->slot, why);
+    dsql_sim_check_open(process);
     dsql_sim_process_wake(process);
 }
 
 /* ---- connects ---- */
 
-static void connect_failed(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
+static void tell_failure(struct dsql_sim_process *process,
+                         const struct dsql_keeper_verdict *verdict)
 {
-    struct dsql_connect_failure failure = dsql_sim_verdict_failure(conn->verdict);
+    const struct dsql_sim_allowance_ops *ops = process->allowance->ops;
     struct dsql_mono now = dsql_sim_process_now(process);
+    if (verdict->throttled)
+        ops->throttled(process->allowance, now);
+    if (verdict->full)
+        ops->full(process->allowance, now);
+}
+
+static void connect_failed(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
+                           enum dsql_sim_verdict how)
+{
+    struct dsql_connect_failure failure = dsql_sim_verdict_failure(how);
     enum dsql_rc rc;
     enum dsql_connect_class cls = dsql_connect_classify(&failure, &rc);
-    process->counts.failures[conn->verdict]++;
-    (void)dsql_refill_failed(&process->refill, cls, conn->began, now, &process->rng);
-    dsql_reservoir_failed(&process->reservoir, conn->slot, process->refill.hopeless);
-    if (cls == DSQL_CONNECT_THROTTLED)
-        process->allowance->ops->throttled(process->allowance, now);
-    if (cls == DSQL_CONNECT_FULL)
-        process->allowance->ops->full(process->allowance, now);
-    tell_budget(process);
+    process->counts.failures[how]++;
+    struct dsql_keeper_verdict verdict =
+        dsql_keeper_failed(&process->keeper, conn->slot, cls, dsql_sim_process_now(process));
+    tell_failure(process, &verdict);
 }
 
 static void connect_answered(struct dsql_sim_kernel *kernel, void *arg)
@@ -120,21 +125,14 @@ static void connect_answered(struct dsql_sim_kernel *kernel, void *arg)
     if (dsql_sim_process_is_paused(process, &conn->answer))
         return;
     if (conn->verdict != DSQL_SIM_OPENED) {
-        connect_failed(process, conn);
+        connect_failed(process, conn, conn->verdict);
     } else {
-        int64_t took_ns = dsql_mono_since(now, conn->began);
-        process->handshake_ns = process->handshake_ns == 0
-                                    ? took_ns
-                                    : process->handshake_ns + (took_ns - process->handshake_ns) / 8;
         process->counts.opens++;
-        dsql_refill_opened(&process->refill);
+        dsql_keeper_opened(&process->keeper, conn->slot, now);
         process->allowance->ops->opened(process->allowance, now);
-        dsql_reservoir_opened(&process->reservoir, conn->slot, now, &process->rng);
         dsql_sim_check_birth(process, conn);
         dsql_sim_check_open(process);
-        if (process->life == DSQL_SIM_DRAINS)
-            dsql_sim_process_discard(process, conn, DSQL_CLOSE_DRAIN);
-        else if (conn->hung_up)
+        if (conn->hung_up)
             dsql_sim_process_discard(process, conn, DSQL_CLOSE_SERVER_CLOSED);
         else
             dsql_sim_workload_offer(process, conn);
@@ -154,7 +152,7 @@ static void cluster_hangs_up(struct dsql_sim_kernel *kernel, void *arg)
     conn->hung_up = true;
     if (dsql_sim_process_is_paused(process, &conn->fate))
         return;
-    if (dsql_ready_set_claim(&process->reservoir.ready, conn->slot))
+    if (dsql_ready_set_claim(&process->ready, conn->slot))
         dsql_sim_process_discard(process, conn, DSQL_CLOSE_SERVER_CLOSED);
 }
 
@@ -166,7 +164,6 @@ static void connect_begin(struct dsql_sim_process *process, uint32_t slot)
     process->counts.attempts++;
     dsql_sim_check_connect(world);
     conn->verdict = dsql_sim_cluster_connect(world, &latency_ns);
-    conn->began = dsql_sim_process_now(process);
     conn->born = world->kernel.now;
     conn->hung_up = false;
     conn->at_cluster = conn->verdict == DSQL_SIM_OPENED;
@@ -175,74 +172,117 @@ static void connect_begin(struct dsql_sim_process *process, uint32_t slot)
     dsql_sim_after(&world->kernel, &conn->answer, latency_ns);
 }
 
-/* ---- the opener's turn ---- */
+/* ---- what the keeper says ---- */
 
-/* As many connects under way as the permits of a handshake's time, at least the setting. */
-static int64_t inflight_limit(struct dsql_sim_process *process)
+static void close_conn(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
 {
-    const struct dsql_sim_scenario *scenario = process->world->scenario;
-    int64_t needed = scenario->budget.rate * process->handshake_ns * 3 / 2 / DSQL_S + 1;
-    int64_t limit = scenario->pool.inflight_limit;
-    return dsql_refill_limit(&process->refill, needed > limit ? needed : limit);
+    process->counts.discards[step->discard]++;
+    hang_up(&process->conns[step->slot]);
+    dsql_keeper_closed(&process->keeper, step->slot);
+    dsql_sim_check_open(process);
 }
 
-static int64_t open_what_is_wanted(struct dsql_sim_process *process, struct dsql_mono now)
+static void cut_connect(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
 {
-    struct dsql_reservoir *reservoir = &process->reservoir;
+    struct dsql_sim_conn *conn = &process->conns[step->slot];
+    hang_up(conn);
+    if (step->why == DSQL_WHY_TIMEOUT)
+        connect_failed(process, conn, DSQL_SIM_TIMED_OUT);
+    else
+        dsql_keeper_abandoned(&process->keeper, step->slot);
+}
+
+/* Addresses are always known here; a token is missing when its maker does not answer. */
+static void prepare(struct dsql_sim_process *process)
+{
+    if (process->world->token_failure.active > 0) {
+        process->counts.token_failures++;
+        struct dsql_keeper_verdict verdict =
+            dsql_keeper_unprepared(&process->keeper, DSQL_CONNECT_NETWORK);
+        tell_failure(process, &verdict);
+    } else {
+        dsql_keeper_prepared(&process->keeper, true);
+    }
+}
+
+static void ask_budget(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
+{
     struct dsql_sim_allowance *allowance = process->allowance;
-    for (;;) {
-        int64_t slots = allowance->ops->slots(allowance);
-        int64_t wait_ns = dsql_refill_wait_ns(&process->refill, now);
-        uint32_t slot;
-        bool evicted;
-        if (!dsql_reservoir_wants(reservoir, slots, (uint32_t)process->waiting.count, now) ||
-            reservoir->opening >= inflight_limit(process))
-            return INT64_MAX;
-        if (wait_ns > 0)
-            return wait_ns;
-        if (process->world->token_failure.active > 0) {
-            process->counts.token_failures++;
-            return DSQL_S;
-        }
-        if (!allowance->ops->permit(allowance, now, &wait_ns))
-            return wait_ns;
-        if (!dsql_reservoir_begin(reservoir, slots, &slot, &evicted))
-            return 0;
-        if (evicted) {
-            process->counts.discards[DSQL_CLOSE_EXPIRING_SOON_ON_SCAN]++;
-            hang_up(&process->conns[slot]);
-            dsql_sim_check_open(process);
-        }
-        tell_budget(process);
-        connect_begin(process, slot);
+    struct dsql_mono now = dsql_sim_process_now(process);
+    if (step->what == DSQL_KEEPER_SLOTS) {
+        if (step->count != process->needed)
+            allowance->ops->want(allowance, step->count);
+        process->needed = step->count;
+        dsql_keeper_slots(&process->keeper, allowance->ops->slots(allowance),
+                          allowance->ops->rate(allowance, now));
+    } else {
+        int64_t wait_ns = 0;
+        bool given = allowance->ops->permit(allowance, now, &wait_ns);
+        dsql_keeper_permit(&process->keeper, given, wait_ns);
+    }
+}
+
+static void carry_out(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
+{
+    struct dsql_ready_set *ready = &process->ready;
+    uint32_t hint = 0;
+    switch (step->what) {
+    case DSQL_KEEPER_SLOTS:
+    case DSQL_KEEPER_PERMIT:
+        ask_budget(process, step);
+        break;
+    case DSQL_KEEPER_CLAIM:
+        dsql_keeper_claimed(&process->keeper,
+                            dsql_ready_set_claim(ready, step->slot) ? step->slot : DSQL_SLOT_NONE);
+        break;
+    case DSQL_KEEPER_TAKE:
+        dsql_keeper_claimed(&process->keeper, dsql_ready_set_take(ready, &hint));
+        break;
+    case DSQL_KEEPER_OFFER:
+        dsql_sim_workload_offer(process, &process->conns[step->slot]);
+        break;
+    case DSQL_KEEPER_PREPARE:
+        prepare(process);
+        break;
+    case DSQL_KEEPER_CLOSE:
+        close_conn(process, step);
+        break;
+    case DSQL_KEEPER_OPEN:
+        connect_begin(process, step->slot);
+        break;
+    case DSQL_KEEPER_CUT:
+        cut_connect(process, step);
+        break;
+    case DSQL_KEEPER_REPORT:
+        process->counts.permit_failures += step->why == DSQL_WHY_PERMIT;
+        process->counts.slot_failures += step->why == DSQL_WHY_SLOTS;
+        break;
+    case DSQL_KEEPER_SLEEP:
+        process->recall = step->count;
+        dsql_sim_after(&process->world->kernel, &process->turn,
+                       dsql_sim_process_to_world(process, step->ns));
+        break;
     }
 }
 
 static void take_turn(struct dsql_sim_kernel *kernel, void *arg)
 {
     struct dsql_sim_process *process = arg;
-    struct dsql_mono now = dsql_sim_process_now(process);
-    struct dsql_reservoir *reservoir = &process->reservoir;
-    struct dsql_sim_allowance *allowance = process->allowance;
-    uint32_t slot;
-    enum dsql_discard why;
+    struct dsql_keeper_step step;
+    (void)kernel;
     if (process->life == DSQL_SIM_OFF || dsql_sim_process_is_paused(process, &process->turn))
         return;
-    int64_t wait_ns;
+    dsql_keeper_turn(&process->keeper, dsql_sim_process_now(process),
+                     (uint32_t)process->waiting.count);
+    process->near = dsql_keeper_near(&process->keeper);
     do {
-        while (dsql_reservoir_evict(reservoir, allowance->ops->slots(allowance), now, &slot, &why))
-            close_conn(process, &process->conns[slot], why);
-        if (process->life == DSQL_SIM_DRAINS)
-            return;
-        wait_ns = dsql_mono_before(now, process->connect_from)
-                      ? dsql_mono_since(process->connect_from, now)
-                      : open_what_is_wanted(process, now);
-    } while (wait_ns == 0);
-    int64_t reservoir_ns = dsql_reservoir_wait_ns(reservoir, now);
-    if (reservoir_ns < wait_ns)
-        wait_ns = reservoir_ns;
-    if (wait_ns != INT64_MAX)
-        dsql_sim_after(kernel, &process->turn, dsql_sim_process_to_world(process, wait_ns));
+        dsql_keeper_next(&process->keeper, &step);
+        carry_out(process, &step);
+    } while (step.what != DSQL_KEEPER_SLEEP);
+    int64_t held = dsql_slots_held(&process->keeper.slots);
+    if (held != process->held)
+        process->allowance->ops->used(process->allowance, held);
+    process->held = held;
 }
 
 /* ---- its life ---- */
@@ -272,7 +312,7 @@ enum dsql_rc dsql_sim_process_init(struct dsql_sim_process *process, struct dsql
     process->mono_base_ns = dsql_rng_between(&process->rng, 0, 1000 * DSQL_H);
     dsql_sim_event_init(&process->turn, take_turn, process);
     dsql_sim_event_init(&process->start, start_now, process);
-    size_t capacity = (size_t)dsql_sim_process_target(process);
+    size_t capacity = (size_t)dsql_sim_process_max_open(process);
     process->conns = calloc(capacity, sizeof *process->conns);
     if (!process->conns)
         return DSQL_NO_MEMORY;
@@ -293,7 +333,8 @@ static void forget(struct dsql_sim_process *process)
         return;
     process->allowance->ops->destroy(process->allowance);
     process->allowance = NULL;
-    dsql_reservoir_fini(&process->reservoir);
+    dsql_keeper_fini(&process->keeper);
+    dsql_ready_set_fini(&process->ready);
     process->life = DSQL_SIM_OFF;
     dsql_sim_record_held(process);
 }
@@ -309,43 +350,57 @@ void dsql_sim_process_fini(struct dsql_sim_process *process)
     free(process->conns);
 }
 
-void dsql_sim_process_start(struct dsql_sim_process *process)
+static struct dsql_keeper_config keeper_config(const struct dsql_sim_process *process)
 {
-    struct dsql_sim_world *world = process->world;
-    const struct dsql_sim_pool *pool = &world->scenario->pool;
-    if (process->life != DSQL_SIM_OFF)
-        return;
-    struct dsql_mono now = dsql_sim_process_now(process);
-    uint32_t target = (uint32_t)dsql_sim_process_target(process);
-    const struct dsql_reservoir_config config = {
-        .capacity = target,
-        .target = target,
+    const struct dsql_sim_pool *pool = &process->world->scenario->pool;
+    return (struct dsql_keeper_config){
+        .max_open = (uint32_t)dsql_sim_process_max_open(process),
+        .target = (uint32_t)dsql_sim_process_target(process),
         .lifetime = {pool->base_lifetime_ns, pool->lifetime_jitter_ns, pool->guard_window_ns},
+        .start_delay_ns = pool->staggered_startup_ns,
+        .inflight_limit = pool->inflight_limit,
+        .connect_timeout_ns = pool->connect_timeout_ns,
+        .empty_wait_ns = pool->empty_wait_ns,
+        .permit_wait_ns = pool->permit_wait_ns,
+        .permit_backoff_ns = pool->permit_backoff_ns,
     };
-    if (dsql_reservoir_init(&process->reservoir, &config, now) != DSQL_OK) {
-        world->kernel.no_memory = true;
-        return;
-    }
-    process->lives++;
-    int kind = world->scenario->budget.kind;
+}
+
+static enum dsql_rc remember(struct dsql_sim_process *process)
+{
+    struct dsql_mono now = dsql_sim_process_now(process);
+    struct dsql_keeper_config config = keeper_config(process);
+    int kind = process->world->scenario->budget.kind;
+    process->ready = (struct dsql_ready_set){0};
+    if (dsql_keeper_init(&process->keeper, &config, dsql_rng_split(&process->rng), now) ||
+        dsql_ready_set_init(&process->ready, config.max_open))
+        return DSQL_NO_MEMORY;
     process->allowance = kind == DSQL_SIM_BLOCKS   ? dsql_sim_allowance_blocks(process)
                          : kind == DSQL_SIM_LEASES ? dsql_sim_allowance_leases(process)
                                                    : dsql_sim_allowance_local(process);
-    if (!process->allowance) {
-        dsql_reservoir_fini(&process->reservoir);
+    return process->allowance ? DSQL_OK : DSQL_NO_MEMORY;
+}
+
+void dsql_sim_process_start(struct dsql_sim_process *process)
+{
+    struct dsql_sim_world *world = process->world;
+    if (process->life != DSQL_SIM_OFF)
+        return;
+    process->lives++;
+    if (remember(process)) {
+        dsql_keeper_fini(&process->keeper);
+        dsql_ready_set_fini(&process->ready);
         world->kernel.no_memory = true;
         return;
     }
     process->life = DSQL_SIM_RUNS;
-    dsql_refill_init(&process->refill, NULL, now);
-    process->handshake_ns = 0;
+    process->near = (struct dsql_mono){INT64_MAX};
+    process->recall = process->needed = process->held = 0;
     process->in_use = 0;
     process->started = process->last_full = process->beat_at = process->silent_until =
         world->kernel.now;
     process->converged = (struct dsql_mono){-1};
     process->full = false;
-    process->connect_from =
-        dsql_mono_add(now, dsql_rng_between(&process->rng, 0, pool->staggered_startup_ns));
     dsql_sim_workload_start(process);
     dsql_sim_process_wake(process);
 }
@@ -355,7 +410,7 @@ void dsql_sim_process_crash(struct dsql_sim_process *process)
     if (process->life == DSQL_SIM_OFF)
         return;
     dsql_sim_workload_stop(process);
-    for (uint32_t slot = 0; slot < process->reservoir.config.capacity; slot++)
+    for (uint32_t slot = 0; slot < process->keeper.slots.capacity; slot++)
         hang_up(&process->conns[slot]);
     dsql_sim_cancel(&process->world->kernel, &process->turn);
     process->paused_until = process->world->kernel.now;
@@ -364,12 +419,11 @@ void dsql_sim_process_crash(struct dsql_sim_process *process)
 
 void dsql_sim_process_drain(struct dsql_sim_process *process)
 {
-    uint32_t hint = 0, slot;
     if (process->life != DSQL_SIM_RUNS)
         return;
     process->life = DSQL_SIM_DRAINS;
     dsql_sim_workload_stop(process);
     process->allowance->ops->drain(process->allowance);
-    while ((slot = dsql_ready_set_take(&process->reservoir.ready, &hint)) != DSQL_READY_NONE)
-        dsql_sim_process_discard(process, &process->conns[slot], DSQL_CLOSE_DRAIN);
+    dsql_keeper_drain(&process->keeper);
+    dsql_sim_process_wake(process);
 }

@@ -60,7 +60,7 @@ void dsql_sim_record_held(struct dsql_sim_process *process)
     struct dsql_sim_level *open = &record->service_open[process->service_index];
     struct dsql_sim_level *in_use = &record->service_in_use[process->service_index];
     bool off = process->life == DSQL_SIM_OFF;
-    int64_t now_open = off ? 0 : process->reservoir.open;
+    int64_t now_open = off ? 0 : process->keeper.slots.open;
     int64_t now_in_use = off ? 0 : process->in_use;
     level_set(open, open->now + now_open - process->recorded_open);
     level_set(in_use, in_use->now + now_in_use - process->recorded_in_use);

@@ -74,6 +74,7 @@ static const struct dsql_shape budget_shape = SHAPE("the budget", budget_fields,
 #define T dsql_sim_pool
 static const struct dsql_shape_field pool_fields[] = {
     FIELD_INT("targetReady", T, target_ready, 1, 10000, "connections each process keeps"),
+    FIELD_INT("maxOpen", T, max_open, 0, 10000, "and at most, while callers wait; 0: the same"),
     FIELD_INT("lowWatermark", T, low_watermark, 0, 10000, "start waits for so many; 0: for all"),
     FIELD_TIME("baseLifetime", T, base_lifetime_ns, DSQL_S, DSQL_H, "how long a connection lives"),
     FIELD_TIME("lifetimeJitter", T, lifetime_jitter_ns, 0, DSQL_H, "spread around that"),
@@ -82,6 +83,8 @@ static const struct dsql_shape_field pool_fields[] = {
     FIELD_TIME("staggeredStartup", T, staggered_startup_ns, 0, 10 * DSQL_M, "longest wait before the first"),
     FIELD_TIME("emptyWait", T, empty_wait_ns, 0, DSQL_M, "how long a checkout waits for a connection"),
     FIELD_TIME("connectTimeout", T, connect_timeout_ns, DSQL_MS, 10 * DSQL_M, "limit of one connect"),
+    FIELD_TIME("permitWait", T, permit_wait_ns, 0, 10 * DSQL_M, "no permit for so long is a failure"),
+    FIELD_TIME("permitBackoff", T, permit_backoff_ns, DSQL_MS, 10 * DSQL_S, "first wait after such a failure"),
 };
 #undef T
 static const struct dsql_shape pool_shape = SHAPE("the pool", pool_fields, dsql_sim_pool, NULL, SIZE_MAX);
@@ -214,7 +217,9 @@ static const struct dsql_sim_scenario scenario_defaults = {
              .guard_window_ns = 45 * DSQL_S,
              .inflight_limit = 8,
              .empty_wait_ns = 100 * DSQL_MS,
-             .connect_timeout_ns = 10 * DSQL_S},
+             .connect_timeout_ns = 10 * DSQL_S,
+             .permit_wait_ns = 30 * DSQL_S,
+             .permit_backoff_ns = 25 * DSQL_MS},
     .dynamodb = {.latency_ns = 3 * DSQL_MS, .tail_ns = 3 * DSQL_MS, .write_units = 1000},
 };
 

@@ -25,6 +25,8 @@ struct dsql_sim_budget {
 
 struct dsql_sim_pool {
     int64_t target_ready, low_watermark;
+    int64_t max_open; /* 0: the target */
+    int64_t permit_wait_ns, permit_backoff_ns;
     int64_t base_lifetime_ns, lifetime_jitter_ns, guard_window_ns;
     int64_t inflight_limit, staggered_startup_ns, empty_wait_ns, connect_timeout_ns;
 };

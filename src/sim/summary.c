@@ -18,7 +18,7 @@ void dsql_sim_service_add_up(const struct dsql_sim_world *world, size_t service,
         if (process->life == DSQL_SIM_OFF)
             continue;
         sum->running++;
-        sum->open += process->reservoir.open;
+        sum->open += process->keeper.slots.open;
         int64_t took_ns = dsql_mono_since(process->converged, process->started);
         if (process->converged.ns < 0)
             sum->slowest_ns = -1;
@@ -90,6 +90,12 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
             (unsigned long long)world->record.peak_sample,
             scenario->sample_ns == DSQL_S ? "a second" : "a sample",
             failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof text));
+    if (counts.permit_failures + counts.slot_failures + counts.token_failures > 0) {
+        fprintf(
+            out, "  refill failures: rate_limit %llu, lease_acquire %llu, token_provider %llu\n",
+            (unsigned long long)counts.permit_failures, (unsigned long long)counts.slot_failures,
+            (unsigned long long)counts.token_failures);
+    }
     if (counts.empties > 0) {
         fprintf(out, "  empties: %llu before the first filling, %llu after it\n",
                 (unsigned long long)(counts.empties - counts.late_empties),

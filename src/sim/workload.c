@@ -12,10 +12,8 @@ static void give_back(struct dsql_sim_kernel *kernel, void *arg)
         return;
     process->in_use--;
     dsql_sim_record_held(process);
-    if (conn->hung_up)
+    if (conn->hung_up) /* its caller found out */
         dsql_sim_process_discard(process, conn, DSQL_CLOSE_BROKEN);
-    else if (process->life == DSQL_SIM_DRAINS)
-        dsql_sim_process_discard(process, conn, DSQL_CLOSE_DRAIN);
     else
         dsql_sim_workload_offer(process, conn);
 }
@@ -64,13 +62,21 @@ static void give_up(struct dsql_sim_kernel *kernel, void *arg)
 void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
 {
     struct dsql_waiting_node *first = dsql_waiting_first(&process->waiting);
-    struct dsql_mono now = dsql_sim_process_now(process);
-    if (!dsql_reservoir_return(&process->reservoir, conn->slot, now)) {
-        dsql_sim_process_discard(process, conn, DSQL_CLOSE_EXPIRED_ON_RETURN);
+    bool draining = process->life == DSQL_SIM_DRAINS;
+    enum dsql_discard why;
+    if (!dsql_sim_process_may_serve(process, conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why)) {
+        dsql_sim_process_discard(process, conn, why);
         return;
     }
-    if (!first || !dsql_ready_set_claim(&process->reservoir.ready, conn->slot))
+    if (dsql_handout_is_called_back(draining, process->recall > 0, &why)) {
+        process->recall -= process->recall > 0;
+        dsql_sim_process_discard(process, conn, why);
         return;
+    }
+    if (!first) {
+        dsql_ready_set_put(&process->ready, conn->slot);
+        return;
+    }
     struct dsql_sim_caller *caller = DSQL_CONTAINER_OF(first, struct dsql_sim_caller, node);
     dsql_sim_check_served(process, caller);
     note_wait(process, caller);
@@ -82,8 +88,8 @@ static void wait_in_line(struct dsql_sim_process *process)
 {
     const struct dsql_sim_workload *workload = &process->service->workload;
     struct dsql_sim_kernel *kernel = &process->world->kernel;
-    int64_t patience_ns = workload->max_wait_ns > 0 ? workload->max_wait_ns
-                                                    : process->world->scenario->pool.empty_wait_ns;
+    int64_t asked_ns = workload->max_wait_ns > 0 ? workload->max_wait_ns : -1;
+    int64_t patience_ns = dsql_keeper_patience(&process->keeper.config, asked_ns);
     struct dsql_sim_caller *caller = process->first_free;
     if (caller) {
         process->first_free = caller->next_free;
@@ -103,19 +109,23 @@ static void wait_in_line(struct dsql_sim_process *process)
     process->counts.waits++;
     dsql_waiting_join(&process->waiting, &caller->node);
     dsql_sim_after(kernel, &caller->tired, patience_ns);
+    dsql_sim_process_wake(process);
 }
 
 static void check_out(struct dsql_sim_process *process)
 {
-    uint32_t slot = DSQL_READY_NONE;
-    if (!dsql_waiting_first(&process->waiting)) {
-        slot = dsql_reservoir_checkout(&process->reservoir, dsql_sim_process_now(process),
-                                       &process->hint);
+    uint32_t slot;
+    enum dsql_discard why;
+    while (!dsql_waiting_first(&process->waiting) &&
+           (slot = dsql_ready_set_take(&process->ready, &process->hint)) != DSQL_READY_NONE) {
+        struct dsql_sim_conn *conn = &process->conns[slot];
+        if (dsql_sim_process_may_serve(process, conn, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why)) {
+            hold(process, conn);
+            return;
+        }
+        dsql_sim_process_discard(process, conn, why);
     }
-    if (slot == DSQL_READY_NONE)
-        wait_in_line(process);
-    else
-        hold(process, &process->conns[slot]);
+    wait_in_line(process);
 }
 
 static void arrive(struct dsql_sim_kernel *kernel, void *arg)

@@ -173,12 +173,12 @@ static void occurrence_deadline(struct dsql_sim_kernel *kernel, void *arg)
     for (size_t i = 0; i < world->process_count; i++) {
         const struct dsql_sim_process *process = &world->processes[i];
         int64_t target = dsql_sim_process_target(process);
-        if (process->life != DSQL_SIM_RUNS || (int64_t)process->reservoir.open >= target ||
+        if (process->life != DSQL_SIM_RUNS || (int64_t)process->keeper.slots.open >= target ||
             (process->converged.ns >= 0 && !dsql_mono_before(process->last_full, occurrence->over)))
             continue;
         dsql_sim_fail(world, "assertRecoverWithin",
                       "%s #%zu: %u of %lld open, and never all since '%s' ended",
-                      process->service->name, process->number, process->reservoir.open,
+                      process->service->name, process->number, process->keeper.slots.open,
                       (long long)target, what_name(occurrence->happening));
     }
 }
@@ -321,6 +321,8 @@ void dsql_sim_world_counts(const struct dsql_sim_world *world, struct dsql_sim_c
         counts->attempts += one->attempts;
         counts->opens += one->opens;
         counts->token_failures += one->token_failures;
+        counts->permit_failures += one->permit_failures;
+        counts->slot_failures += one->slot_failures;
         counts->checkouts += one->checkouts;
         counts->empties += one->empties;
         counts->late_empties += one->late_empties;

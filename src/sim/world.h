@@ -3,7 +3,7 @@
  *
  *     world.c       puts it together, lets it run, lets the scenario's events happen
  *     cluster.c     Aurora DSQL as far as a pool can see it: limits, errors, lifetimes, faults
- *     process.c     a process: the pool's opener on core's reservoir, in virtual time
+ *     process.c     a process: carries out what core's keeper says, in virtual time
  *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
  *     allowance_*.c its share of the budget: its own, or a fleet's through a table
  *     post.c        requests to the table and their answers, whatever the protocol
@@ -19,10 +19,10 @@
 
 #include "core/bucket.h"
 #include "core/connect_error.h"
+#include "core/keeper.h"
 #include "core/permits.h"
-#include "core/refill.h"
+#include "core/ready_set.h"
 #include "core/registry.h"
-#include "core/reservoir.h"
 #include "core/waiting.h"
 #include "sim/kernel.h"
 #include "sim/scenario.h"
@@ -59,8 +59,8 @@ struct dsql_sim_cluster_state {
     struct dsql_sim_fault refuse, stall, throttle, deny;
 };
 
-/* A connect arrives: what comes of it, and after how long the process learns it. If OPENED, the
- * connection counts from now on. */
+/* A connect arrives: what comes of it, and after how long the process learns it; INT64_MAX: never.
+ * If OPENED, the connection counts from now on. */
 enum dsql_sim_verdict dsql_sim_cluster_connect(struct dsql_sim_world *world, int64_t *latency_ns);
 void dsql_sim_cluster_close(struct dsql_sim_world *world);
 /* Closes each of its connections with this probability. */
@@ -77,7 +77,6 @@ struct dsql_sim_conn {
     enum dsql_sim_verdict verdict;
     bool at_cluster;              /* the cluster counts it */
     bool hung_up;                 /* the cluster has closed it, and the process has not noticed */
-    struct dsql_mono began;       /* the connect, by the process's clock */
     struct dsql_mono born;        /* by the world's */
     struct dsql_sim_event answer; /* the connect's end reaches the process */
     struct dsql_sim_event fate;   /* the cluster closes it */
@@ -98,6 +97,7 @@ enum dsql_sim_life { DSQL_SIM_OFF, DSQL_SIM_RUNS, DSQL_SIM_DRAINS };
 
 struct dsql_sim_counts {
     uint64_t attempts, opens, failures[DSQL_SIM_VERDICTS], token_failures;
+    uint64_t permit_failures, slot_failures; /* reports: no permit for too long; too few slots */
     uint64_t discards[DSQL_DISCARDS];
     uint64_t checkouts, empties, waits, late_empties; /* late: after it had converged */
     int64_t longest_wait_ns;
@@ -115,12 +115,13 @@ struct dsql_sim_process {
     struct dsql_mono paused_until; /* the world's */
     int64_t drift_ppm, mono_base_ns, wall_offset_ns;
 
-    struct dsql_reservoir reservoir;
-    struct dsql_refill refill;
+    struct dsql_keeper keeper;
+    struct dsql_ready_set ready;
+    struct dsql_mono near; /* as core/handout.h has it; its clock */
+    int64_t recall;        /* returns still to be closed */
+    int64_t needed, held;  /* slots, as the budget was told last */
     struct dsql_sim_allowance *allowance;
     struct dsql_sim_conn *conns;
-    struct dsql_mono connect_from; /* staggered start; its clock */
-    int64_t handshake_ns;
     struct dsql_sim_event turn, start;
 
     struct dsql_waiting waiting;
@@ -139,6 +140,7 @@ struct dsql_sim_process {
 };
 
 int64_t dsql_sim_process_target(const struct dsql_sim_process *process);
+int64_t dsql_sim_process_max_open(const struct dsql_sim_process *process);
 /* What its clocks say. */
 struct dsql_mono dsql_sim_process_now(const struct dsql_sim_process *process);
 struct dsql_wall dsql_sim_process_wall(const struct dsql_sim_process *process);
@@ -158,7 +160,11 @@ void dsql_sim_process_crash(struct dsql_sim_process *process);
 void dsql_sim_process_drain(struct dsql_sim_process *process);
 /* Has its opener look now. */
 void dsql_sim_process_wake(struct dsql_sim_process *process);
-/* Closes an open connection that nobody holds any more. */
+/* Whether it may be handed out, or taken back, now; `expired` is the word for one that has died. */
+bool dsql_sim_process_may_serve(const struct dsql_sim_process *process,
+                                const struct dsql_sim_conn *conn, enum dsql_discard expired,
+                                enum dsql_discard *why);
+/* An open connection that nobody holds any more has to be closed. */
 void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
                               enum dsql_discard why);
 
@@ -172,8 +178,12 @@ void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_c
 /* ---- the budget ---- */
 
 struct dsql_sim_allowance_ops {
+    /* So many slots are needed; told when that changes. */
+    void (*want)(struct dsql_sim_allowance *allowance, int64_t n);
     int64_t (*slots)(struct dsql_sim_allowance *allowance);
     bool (*permit)(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns);
+    /* Connects a second, in effect. */
+    double (*rate)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
     void (*used)(struct dsql_sim_allowance *allowance, int64_t n);
     void (*opened)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
     void (*throttled)(struct dsql_sim_allowance *allowance, struct dsql_mono now);

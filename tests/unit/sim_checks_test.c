@@ -104,7 +104,7 @@ TEST(a_connection_inside_its_guard_window_is_noticed)
     struct dsql_sim_world world;
     run_half(&scenario, &world);
     struct dsql_sim_process *process = &world.processes[1];
-    struct dsql_lifespan *life = &process->reservoir.slots[3].life;
+    struct dsql_lifespan *life = &process->keeper.slots.items[3].life;
     dsql_sim_check_checkout(process, &process->conns[3]);
     assert_int_equal(world.checks.failure_count, 0);
     life->dies_at = dsql_mono_add(dsql_sim_process_now(process), 45 * DSQL_S - 1);
@@ -152,9 +152,9 @@ TEST(a_slot_that_is_lost_is_noticed)
     struct dsql_sim_scenario scenario;
     struct dsql_sim_world world;
     run_half(&scenario, &world);
-    world.processes[1].reservoir.closing++;
+    world.processes[1].keeper.slots.closing++;
     dsql_sim_check_sample(&world);
-    world.processes[1].reservoir.closing--;
+    world.processes[1].keeper.slots.closing--;
     expect_failure(&scenario, &world, "always", "a #1: it counts 11 connections and has 10");
 }
 
