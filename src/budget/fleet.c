@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/least.h"
+
 #define LEAVE_NS (3 * DSQL_S) /* how long the last handle waits until everything is given back */
 
 struct handle {
@@ -68,17 +70,23 @@ void dsql_fleet_endpoint(const char *endpoint, char *name, size_t size)
 
 /* --- the handles ------------------------------------------------------------------------------ */
 
+/* A pool that drains needs what it still holds, and nothing more. */
+static int64_t need_of(const struct handle *h)
+{
+    return h->draining ? h->used : h->want;
+}
+
 /* With the lock held: the protocol sees the sum of what its pools say. */
 static void tell_sums(struct fleet *f)
 {
-    int64_t want = 0, used = 0;
+    int64_t need = 0, used = 0;
     bool all_drain = true;
     for (struct handle *h = f->handles; h; h = h->next) {
-        want += h->draining ? 0 : h->want;
+        need += need_of(h);
         used += h->used;
         all_drain = all_drain && h->draining;
     }
-    f->protocol->ops->want(f->protocol, want);
+    f->protocol->ops->want(f->protocol, need);
     f->protocol->ops->used(f->protocol, used);
     f->protocol->ops->drain(f->protocol, all_drain);
     pthread_cond_signal(&f->changed);
@@ -102,22 +110,24 @@ static void used(struct dsql_budget *budget, int64_t n)
     pthread_mutex_unlock(&h->fleet->lock);
 }
 
-/* With the lock held: its part of the slots, and never what another pool still holds. */
+/* With the lock held: its part of the slots, and never what another pool still holds. What pools
+ * that drain hold is not shared out. */
 static int64_t slots_of(const struct handle *h, struct dsql_mono now)
 {
     struct fleet *f = h->fleet;
     int64_t slots = f->protocol->ops->slots(f->protocol, now);
-    int64_t wanted = 0, others = 0;
+    int64_t shared = slots, wanted = 0, others = 0;
     for (const struct handle *each = f->handles; each; each = each->next) {
+        shared -= each->draining ? each->used : 0;
         wanted += each->draining ? 0 : each->want;
         others += each == h ? 0 : each->used;
     }
-    int64_t part = slots;
-    if (wanted > 0 && wanted > slots) { /* parts that add up to no more than there is */
-        int64_t left = slots;
-        part = slots * h->want / wanted;
+    int64_t part = shared = dsql_most(shared, 0);
+    if (wanted > 0 && wanted > shared) { /* parts that add up to no more than there is */
+        int64_t left = shared;
+        part = shared * h->want / wanted;
         for (const struct handle *each = f->handles; each; each = each->next)
-            left -= each->draining ? 0 : slots * each->want / wanted;
+            left -= each->draining ? 0 : shared * each->want / wanted;
         for (const struct handle *each = f->handles; left > 0 && each; each = each->next) {
             if (each->draining || each->want == 0)
                 continue;
@@ -125,11 +135,8 @@ static int64_t slots_of(const struct handle *h, struct dsql_mono now)
             left--;
         }
     }
-    if (part > slots - others)
-        part = slots - others;
-    if (part > h->want)
-        part = h->want;
-    return h->draining || part < 0 ? 0 : part;
+    part = dsql_least(dsql_least(part, slots - others), h->want);
+    return h->draining ? 0 : dsql_most(part, 0);
 }
 
 static int64_t slots(struct dsql_budget *budget)
@@ -293,8 +300,10 @@ static void *run(void *arg)
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
+/* Its thread has ended or never started. */
 static void fleet_free(struct fleet *f)
 {
+    assert(f->handle_count == 0 && !f->handles);
     if (f->protocol)
         f->protocol->ops->destroy(f->protocol);
     dsql_ddb_destroy(f->ddb);
