@@ -16,7 +16,8 @@
  *     dsql_pool_close(pool);
  *
  * A process has one pool for each endpoint, port, user and database: opening it again gives the
- * same pool, with the options it was first opened with, and each open needs its close.
+ * same pool, with the options it was first opened with (unless that one drains), and each open
+ * needs its close.
  *
  * Every function may be called from any thread. A connection is used by one thread at a time. After
  * fork() the child must not use the pool: checkout answers DSQL_CLOSED there and every other call
@@ -134,13 +135,19 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_checkout(struct dsql_pool *pool, i
                                                        struct dsql_conn **conn,
                                                        struct dsql_err *err);
 
-/* The pool's: neither PQfinish() nor PQreset() it. Valid until it is returned or discarded. */
+/* The pool's: neither PQfinish() nor PQreset() it. Valid until it is returned or discarded; a call
+ * with a handle that was given back ends the program, as below. */
 DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
 
 /*
  * Gives it back. One that is broken, inside a transaction, in pipeline mode, has results unread or
  * is too old is closed instead. What else was changed in it (PQsetnonblocking(), a notice
  * processor, SET) stays for the next caller. NULL is fine.
+ *
+ * A handle belongs to one checkout and ends here. Giving it back a second time is a defect of the
+ * program and ends it with an assertion, also when somebody else has checked the connection out
+ * since: two callers never share one. (A handle carries the number of its checkout modulo 64, so
+ * one that is exactly a multiple of 64 checkouts of the slot old passes.)
  */
 DSQL_API void dsql_pool_return(struct dsql_conn *conn);
 
@@ -237,7 +244,7 @@ DSQL_API size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_i
  * Stops opening, hands unused budget back, closes what is idle, refuses checkouts and waits until
  * the connections in use came back: DSQL_OK, or DSQL_TIMEOUT after wait_ns (negative:
  * options.drain_timeout_ns). It holds for everybody who opened this pool; it still has to be
- * closed.
+ * closed. Who opens the endpoint from then on gets a new pool.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_drain(struct dsql_pool *pool, int64_t wait_ns);
 

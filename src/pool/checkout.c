@@ -58,12 +58,22 @@ struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
     return NULL;
 }
 
-/* Few stores, because the next atomic operation waits for them. */
-static inline void turn(struct dsql_conn *conn, bool out)
+/* The two ends of a checkout. Few stores, because the next atomic operation waits for them. */
+static inline struct dsql_conn *hand_out(struct dsql_conn *conn)
 {
+    uint64_t turns = atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1;
+    assert((turns & 1) != 0);
+    atomic_store_explicit(&conn->turns, turns, memory_order_relaxed);
+    return dsql_conn_handle(conn, turns);
+}
+
+static inline struct dsql_conn *take_back(const struct dsql_conn *handle)
+{
+    struct dsql_conn *conn = dsql_conn_of(handle);
     uint64_t turns = atomic_load_explicit(&conn->turns, memory_order_relaxed);
-    assert((turns & 1) == !out); /* returned twice? */
+    assert(dsql_conn_is_out(conn, handle, turns)); /* returned or discarded twice? */
     atomic_store_explicit(&conn->turns, turns + 1, memory_order_relaxed);
+    return conn;
 }
 
 static enum dsql_rc refuse(struct dsql_pool *pool, struct dsql_err *err)
@@ -186,10 +196,8 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
         else
             rc = refuse(pool, err);
     }
-    if (!rc) {
-        turn(found, true);
-        *conn = found;
-    }
+    if (!rc)
+        *conn = hand_out(found);
     atomic_fetch_sub_explicit(&pool->inside, 1, memory_order_release);
     return rc;
 }
@@ -215,7 +223,8 @@ static SLOW void put_back(struct dsql_pool *pool, uint32_t slot)
         dsql_waiters_match(pool);
 }
 
-/* The fast case; NULL if it is not. */
+/* Takes a ready connection without a lock; NULL if none is ready, a caller waits, the pool drains,
+ * or the checkout is one of those that are timed. */
 static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
 {
     if (unlikely(pool->fork_generation != dsql_fork_generation))
@@ -231,8 +240,7 @@ static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
         put_back(pool, slot);
         return NULL;
     }
-    turn(conn, true);
-    return conn;
+    return hand_out(conn);
 }
 
 enum dsql_rc dsql_pool_checkout(struct dsql_pool *pool, int64_t wait_ns, struct dsql_conn **conn,
@@ -263,8 +271,11 @@ void dsql_checkout_cancel(struct dsql_checkout_ticket *ticket)
     dsql_waiters_send_away(ticket->pool, &ticket->waiter);
 }
 
-PGconn *dsql_conn_pg(const struct dsql_conn *conn)
+PGconn *dsql_conn_pg(const struct dsql_conn *handle)
 {
+    struct dsql_conn *conn = dsql_conn_of(handle);
+    uint64_t turns = atomic_load_explicit(&conn->turns, memory_order_relaxed);
+    assert(dsql_conn_is_out(conn, handle, turns)); /* used after its return? */
     return conn->pg;
 }
 
@@ -370,13 +381,19 @@ static SLOW void discard_unclean(struct dsql_pool *pool, struct dsql_conn *conn)
     dsql_checkout_discard(pool, conn, broken ? DSQL_CLOSE_BROKEN : DSQL_CLOSE_DIRTY_RETURN);
 }
 
-void dsql_pool_return(struct dsql_conn *conn)
+/* In a forked child a handle is the parent's. */
+static inline bool is_of_this_process(const struct dsql_conn *handle)
 {
-    if (unlikely(!conn || conn->pool->fork_generation != dsql_fork_generation))
+    return dsql_conn_of(handle)->pool->fork_generation == dsql_fork_generation;
+}
+
+void dsql_pool_return(struct dsql_conn *handle)
+{
+    if (unlikely(!handle || !is_of_this_process(handle)))
         return;
+    struct dsql_conn *conn = take_back(handle);
     struct dsql_pool *pool = conn->pool;
     struct dsql_visitor *visitor = dsql_visitor_self();
-    turn(conn, false);
     dsql_visitor_enter(visitor, pool);
     if (likely(PQtransactionStatus(conn->pg) == PQTRANS_IDLE &&
                PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF))
@@ -386,12 +403,12 @@ void dsql_pool_return(struct dsql_conn *conn)
     dsql_visitor_leave(visitor);
 }
 
-void dsql_pool_discard(struct dsql_conn *conn, enum dsql_discard reason)
+void dsql_pool_discard(struct dsql_conn *handle, enum dsql_discard reason)
 {
-    if (!conn || conn->pool->fork_generation != dsql_fork_generation)
+    if (!handle || !is_of_this_process(handle))
         return;
     assert((unsigned)reason < DSQL_DISCARDS);
-    turn(conn, false);
+    struct dsql_conn *conn = take_back(handle);
     struct dsql_pool *pool = conn->pool;
     struct dsql_visitor *visitor = dsql_visitor_self();
     dsql_visitor_enter(visitor, pool);

@@ -74,8 +74,9 @@ static bool is_polite(enum dsql_discard why)
 /* With state_lock held: what it did counts, but not for its successor. */
 static void forget_uses(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    pool->uses_gone += dsql_conn_uses(conn);
-    atomic_store_explicit(&conn->turns, 0, memory_order_relaxed);
+    uint64_t uses = dsql_conn_uses(conn);
+    pool->uses_gone += uses;
+    conn->uses_before += uses;
 }
 
 /* A connection that is CLOSING; its slot is EMPTY afterwards. */
@@ -339,7 +340,8 @@ static int64_t time_to_sleep(struct dsql_pool *pool, struct dsql_mono now)
 {
     int64_t wait_ns = TURN_NS;
     lock_state(pool);
-    lower(&wait_ns, dsql_reservoir_wait_ns(&pool->reservoir, now));
+    if (!pool->draining) /* else ages are of no interest, and one in use would be due for ever */
+        lower(&wait_ns, dsql_reservoir_wait_ns(&pool->reservoir, now));
     if (pool->grief.pending)
         lower(&wait_ns, dsql_mono_since(pool->grief.log_at, now));
     if (pool->discarded)
@@ -437,7 +439,7 @@ static enum dsql_rc no_thread(struct dsql_err *err, int error_number)
     return dsql_err_set(err, DSQL_IO, "can't start the pool's thread: %s", strerror(error_number));
 }
 
-enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
+enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WAKE_ID};
     pool->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -445,6 +447,11 @@ enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
     if (pool->epoll < 0 || pool->event < 0 ||
         epoll_ctl(pool->epoll, EPOLL_CTL_ADD, pool->event, &event) != 0)
         return no_thread(err, errno);
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
+{
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     pool->handshake_ns = FIRST_HANDSHAKE;
     pool->lack_due = dsql_mono_add(pool->start_at, LACK_NS);

@@ -223,7 +223,9 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     }
     int64_t delay_ns = dsql_rng_between(&pool->rng, 0, options->staggered_startup_ns);
     pool->start_at = dsql_mono_add(dsql_clock_mono(DSQL_POOL_CLOCK), delay_ns);
-    *rc = init_parts(pool, err);
+    *rc = dsql_opener_init(pool, err);
+    if (!*rc)
+        *rc = init_parts(pool, err);
     if (!*rc) {
         choose_trust(pool);
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STARTED,
@@ -308,11 +310,13 @@ static void wait_until_filled(struct dsql_pool *pool)
 
 /* ---- the list ---- */
 
-/* With list_lock held. */
+/* With list_lock held: the pool that is shared. One that drains is of no use to whoever comes. */
 static struct dsql_pool *find(const char *key)
 {
     struct dsql_pool *pool = pools;
-    while (pool && strcmp(pool->key, key) != 0)
+    while (pool &&
+           ((atomic_load_explicit(&pool->attention, memory_order_seq_cst) & DSQL_POOL_CLOSED) ||
+            strcmp(pool->key, key) != 0))
         pool = pool->next;
     return pool;
 }

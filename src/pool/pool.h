@@ -15,13 +15,18 @@
  *     trust.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
  *
- * Words are those of core/reservoir.h. A struct dsql_conn is a slot with the connection in it.
+ * Words are those of core/reservoir.h. A struct dsql_conn is a slot with the connection in it. What
+ * a caller gets is a *handle*: the address of the slot plus the number of the checkout, modulo 64,
+ * in the six low bits that the alignment leaves. A handle ends with its return; it is never
+ * dereferenced.
  *
  * Who may touch what: `state_lock` guards the reservoir but for its ready set, the budget's handle
  * and everything marked (S); the opener holds it for core's decisions, never during a system call.
  * `wait_lock` guards the queue of waiters (W), and no system call is made under it either. What is
  * marked (O) is the opener's alone. The hot path takes no lock. Neither lock is taken while the
  * other is held.
+ *
+ * Who frees what: docs/lifetimes.md.
  *
  * Time is that of dsql_clock_boot: a machine that slept finds its connections old.
  */
@@ -52,7 +57,8 @@ struct dsql_conn {
     _Alignas(DSQL_CACHE_LINE) PGconn *pg;
     struct dsql_pool *pool;
     _Atomic int64_t usable_until; /* ns; DSQL_CONN_HUNG_UP */
-    _Atomic uint64_t turns; /* checkouts and returns; odd: checked out. Written by who holds it */
+    _Atomic uint64_t turns; /* checkouts and returns of the slot; odd: checked out. Written by who
+                               holds it, never set back: handles of earlier connections end too */
     uint32_t slot;
     uint8_t why;
     int64_t dies_at;
@@ -64,7 +70,10 @@ struct dsql_conn {
     uint32_t watched;                  /* (O) events */
     uint32_t generation;               /* (O) of the slot: events of earlier ones are stale */
     int backend_pid;                   /* (S) */
+    uint64_t uses_before;              /* (S) checkouts of the slot's earlier connections */
 };
+static_assert(_Alignof(struct dsql_conn) >= DSQL_CACHE_LINE && DSQL_CACHE_LINE >= 64,
+              "a handle has six bits for the number of its checkout");
 
 enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
 
@@ -151,10 +160,32 @@ struct dsql_pool {
     bool closed;            /* (S) the last dsql_pool_close() needs it no longer */
 };
 
-/* How often it was checked out. */
+/* With state_lock held: how often this connection was checked out. */
 static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)
 {
-    return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2;
+    return (atomic_load_explicit(&conn->turns, memory_order_relaxed) + 1) / 2 - conn->uses_before;
+}
+
+#define DSQL_HANDLE_NUMBERS UINT64_C(64)
+
+/* The handle of the checkout that made `turns` what they are. */
+static inline struct dsql_conn *dsql_conn_handle(struct dsql_conn *conn, uint64_t turns)
+{
+    return (struct dsql_conn *)((uintptr_t)conn | (turns / 2 % DSQL_HANDLE_NUMBERS));
+}
+
+/* The slot of a handle. */
+static inline struct dsql_conn *dsql_conn_of(const struct dsql_conn *handle)
+{
+    return (struct dsql_conn *)((uintptr_t)handle & ~(uintptr_t)(DSQL_HANDLE_NUMBERS - 1));
+}
+
+/* Whether the handle's checkout still lasts. An older one of the slot is taken for it only if a
+ * multiple of 64 checkouts lie between them. */
+static inline bool dsql_conn_is_out(struct dsql_conn *conn, const struct dsql_conn *handle,
+                                    uint64_t turns)
+{
+    return (turns & 1) != 0 && dsql_conn_handle(conn, turns) == handle;
 }
 
 /* With state_lock held. A pool's memory belongs to the handles, until the last is closed, and to
@@ -172,6 +203,8 @@ static inline void dsql_pool_tell_used(struct dsql_pool *pool)
 }
 
 /* opener.c */
+/* What dsql_opener_wake() needs: before anybody is told to wake the opener. */
+DSQL_MUST_USE enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);
 void dsql_opener_wake(struct dsql_pool *pool);
 /* Stops it: afterwards every slot is EMPTY or an orphan. */

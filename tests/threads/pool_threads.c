@@ -29,8 +29,9 @@ static void sleep_us(int64_t us)
     (void)nanosleep(&time, NULL);
 }
 
-static void use(struct dsql_conn *conn, int64_t asked_ns, struct dsql_rng *rng)
+static void use(struct dsql_conn *handle, int64_t asked_ns, struct dsql_rng *rng)
 {
+    const struct dsql_conn *conn = dsql_conn_of(handle);
     int64_t until_ns = atomic_load(&conn->usable_until);
     if (atomic_fetch_add(&holders[conn->slot], 1) != 0)
         atomic_fetch_add(&shared, 1);
@@ -42,14 +43,14 @@ static void use(struct dsql_conn *conn, int64_t asked_ns, struct dsql_rng *rng)
     atomic_fetch_sub(&holders[conn->slot], 1);
     switch (dsql_rng_below(rng, 200)) {
     case 0:
-        dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(handle, DSQL_CLOSE_BROKEN);
         break;
     case 1:
-        fake_pq_set_transaction(dsql_conn_pg(conn), PQTRANS_INTRANS);
-        dsql_pool_return(conn);
+        fake_pq_set_transaction(dsql_conn_pg(handle), PQTRANS_INTRANS);
+        dsql_pool_return(handle);
         break;
     default:
-        dsql_pool_return(conn);
+        dsql_pool_return(handle);
     }
 }
 
@@ -230,7 +231,7 @@ static void *hold(void *arg)
     struct dsql_conn *conn = arg;
     struct pollfd fd = {.fd = PQsocket(dsql_conn_pg(conn)), .events = POLLRDHUP};
     (void)poll(&fd, 1, 60 * 1000);
-    if (conn->slot % 3 == 0)
+    if (dsql_conn_of(conn)->slot % 3 == 0)
         dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
     else
         dsql_pool_return(conn);

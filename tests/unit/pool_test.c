@@ -1,6 +1,8 @@
 /* The pool's interface, on a libpq that connects to nobody. Nothing here depends on speed: what
  * takes its time is waited for. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,8 +162,9 @@ TEST(lifetimes)
     while (stats_of(pool).opens < 40) {
         int64_t before_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
         struct dsql_conn *conn = check_out(pool);
-        assert_true(before_ns < atomic_load(&conn->usable_until));
-        assert_true(atomic_load(&conn->usable_until) <= conn->dies_at - options.guard_window_ns);
+        const struct dsql_conn *slot = dsql_conn_of(conn);
+        assert_true(before_ns < atomic_load(&slot->usable_until));
+        assert_true(atomic_load(&slot->usable_until) <= slot->dies_at - options.guard_window_ns);
         sleep_ms(1);
         dsql_pool_return(conn);
     }
@@ -239,6 +242,34 @@ TEST(orphan)
     assert_int_equal(fake_pq_live(), 0);
 }
 
+static int64_t cpu_ns(pthread_t thread)
+{
+    clockid_t clock;
+    struct timespec used;
+    assert_int_equal(pthread_getcpuclockid(thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    return used.tv_sec * DSQL_S + used.tv_nsec;
+}
+
+/* A drained pool sleeps while a caller keeps a connection past its end. */
+TEST(drained_and_old)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 1);
+    options.base_lifetime_ns = 200 * DSQL_MS;
+    options.lifetime_jitter_ns = 0;
+    options.guard_window_ns = 100 * DSQL_MS;
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *conn = check_out(pool);
+    assert_int_equal(dsql_pool_drain(pool, 0), DSQL_TIMEOUT);
+    sleep_ms(300); /* past the connection's end */
+    int64_t before_ns = cpu_ns(pool->thread);
+    sleep_ms(500);
+    assert_in_range(cpu_ns(pool->thread) - before_ns, 0, 50 * DSQL_MS);
+    dsql_pool_return(conn);
+    dsql_pool_close(pool);
+}
+
 /* target_ready is what is kept, max_open what there may be: each caller that waits gets one more,
  * also one after the other, and at the end the hint names the real limit. */
 TEST(grows_while_somebody_waits)
@@ -295,6 +326,53 @@ TEST(orphan_needs_nothing)
     assert_true(atomic_load(&fetches) > 0);
     dsql_pool_return(conn);
     assert_int_equal(fake_pq_live(), 0);
+}
+
+/* What a program can do wrong with a handle that it has given back. The slot has one connection, so
+ * that the next checkout gets the same one; `others` checkouts lie between. */
+enum misuse { RETURN_AGAIN, DISCARD_AGAIN, USE_AGAIN, MISUSES };
+
+static void misuse(enum misuse how, int others)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 1);
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *mine = check_out(pool), *theirs = NULL;
+    dsql_pool_return(mine);
+    for (int i = 0; i < others; i++) {
+        if (theirs)
+            dsql_pool_return(theirs);
+        theirs = check_out(pool);
+    }
+    if (how == RETURN_AGAIN)
+        dsql_pool_return(mine);
+    else if (how == DISCARD_AGAIN)
+        dsql_pool_discard(mine, DSQL_CLOSE_BROKEN);
+    else
+        (void)dsql_conn_pg(mine);
+}
+
+/* A handle that was given back is caught, whether the connection is ready or somebody else's: the
+ * program ends there, before two callers share a connection. Each in a child of its own. */
+TEST(given_back_twice)
+{
+    static const int others[] = {0, 1, 2, 31, 63};
+    for (size_t i = 0; i < MISUSES * DSQL_COUNT_OF(others); i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            const struct rlimit none = {0, 0};
+            (void)setrlimit(RLIMIT_CORE, &none);
+            (void)close(STDERR_FILENO); /* the assertion's text is no failure */
+            misuse((enum misuse)(i % MISUSES), others[i / MISUSES]);
+            _exit(0);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+            fail_msg("misuse %zu after %d other checkouts: status %d", i % MISUSES,
+                     others[i / MISUSES], status);
+    }
 }
 
 /* A cancelled ticket gets nothing, before and while it waits. */
@@ -493,6 +571,8 @@ int main(void)
         cmocka_unit_test_setup(drain, set_up),
         cmocka_unit_test_setup(orphan, set_up),
         cmocka_unit_test_setup(orphan_needs_nothing, set_up),
+        cmocka_unit_test_setup(given_back_twice, set_up),
+        cmocka_unit_test_setup(drained_and_old, set_up),
         cmocka_unit_test_setup(grows_while_somebody_waits, set_up),
         cmocka_unit_test_setup(cancel, set_up),
         cmocka_unit_test_setup(fork_refused, set_up),
