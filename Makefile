@@ -3,6 +3,7 @@
 PREFIX       ?= /usr/local
 DESTDIR      ?=
 FUZZ_SECONDS ?= 60
+LIFECYCLE_SOAK ?= 3600
 BUILD        := build
 CMAKE        := cmake -G Ninja
 JOBS         := $(shell nproc)
@@ -26,7 +27,7 @@ test: bootstrap-test all ## build and run all tests
 	@$(CTEST) --test-dir $(BUILD)
 
 # Properties run with fifty times their cases, programs with threads twenty times over.
-soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minutes)
+soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFECYCLE_SOAK (3600) seconds of lifetimes
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
 	@SPIN_SECONDS=900 tests/spin/check.sh
@@ -37,6 +38,11 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress (minu
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/schema_kill.sh
 	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
+	@$(CMAKE) -S . -B $(BUILD)/asan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
+	    -DDSQL_SANITIZE=address,undefined
+	@cmake --build $(BUILD)/asan --target lifecycle_threads
+	@set -e; for t in asan tsan; do \
+	    LIFECYCLE_SECONDS=$$(($(LIFECYCLE_SOAK) / 2)) $(BUILD)/$$t/tests/lifecycle_threads; done
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)

@@ -27,7 +27,7 @@ endfunction()
 
 # The pool's tests get a libpq that connects to nobody: tests/support/fake_pq.h.
 function(dsql_fake_libpq name)
-    if(NOT name MATCHES "^pool_")
+    if(NOT name MATCHES "^(pool|lifecycle)_")
         return()
     endif()
     target_sources(${name} PRIVATE tests/support/fake_pq.c)

@@ -18,14 +18,14 @@ struct pg_conn {
     int fd, server;
     unsigned polls;
     ConnStatusType status;
-    _Atomic int transaction;
+    _Atomic int transaction, callers;
     const char *error;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pg_conn fakes[FAKES];
 static size_t live;
-static _Atomic size_t countdown, begun;
+static _Atomic size_t countdown, begun, shared, closed_under_caller;
 static _Atomic bool failed, stalls;
 static _Atomic(const char *) refusal;
 
@@ -34,6 +34,8 @@ void fake_pq_reset(void)
     assert(live == 0);
     atomic_store(&countdown, 0);
     atomic_store(&begun, 0);
+    atomic_store(&shared, 0);
+    atomic_store(&closed_under_caller, 0);
     atomic_store(&failed, false);
     atomic_store(&stalls, false);
     atomic_store(&refusal, NULL);
@@ -98,6 +100,28 @@ size_t fake_pq_drop(size_t every)
 void fake_pq_set_transaction(PGconn *pg, PGTransactionStatusType status)
 {
     atomic_store(&pg->transaction, (int)status);
+}
+
+void fake_pq_hold(PGconn *pg)
+{
+    if (atomic_fetch_add(&pg->callers, 1) != 0 || !pg->used)
+        atomic_fetch_add(&shared, 1);
+}
+
+void fake_pq_let_go(PGconn *pg)
+{
+    if (atomic_fetch_sub(&pg->callers, 1) != 1)
+        atomic_fetch_add(&shared, 1);
+}
+
+size_t fake_pq_shared(void)
+{
+    return atomic_load(&shared);
+}
+
+size_t fake_pq_closed_under_caller(void)
+{
+    return atomic_load(&closed_under_caller);
 }
 
 void fake_pq_options(struct dsql_pool_options *o, int64_t n)
@@ -193,6 +217,8 @@ void __wrap_PQfinish(PGconn *pg)
 {
     pthread_mutex_lock(&lock);
     assert(pg->used);
+    if (atomic_load(&pg->callers) != 0)
+        atomic_fetch_add(&closed_under_caller, 1);
     (void)close(pg->fd);
     if (pg->server >= 0)
         (void)close(pg->server);

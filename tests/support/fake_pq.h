@@ -29,6 +29,13 @@ size_t fake_pq_drop(size_t every);
 /* What a caller did to it. */
 void fake_pq_set_transaction(PGconn *pg, PGTransactionStatusType status);
 
+/* A caller has it, and gives it back: what happens in between that must not (a second caller, a
+ * close) is counted. */
+void fake_pq_hold(PGconn *pg);
+void fake_pq_let_go(PGconn *pg);
+size_t fake_pq_shared(void);
+size_t fake_pq_closed_under_caller(void);
+
 /* Connections that exist, and connects that were begun. */
 size_t fake_pq_live(void);
 size_t fake_pq_begun(void);

@@ -119,6 +119,13 @@ size_t fake_table_owners(struct fake_table *table)
     return n;
 }
 
+void fake_table_forget(struct fake_table *table)
+{
+    pthread_mutex_lock(&table->lock);
+    (void)json_object_clear(table->owners);
+    pthread_mutex_unlock(&table->lock);
+}
+
 void fake_table_options(struct dsql_budget_options *options)
 {
     *options = (struct dsql_budget_options){

@@ -39,6 +39,9 @@ size_t fake_table_owners(struct fake_table *table);
 /* Whether the last request was signed with this access key. */
 bool fake_table_signed_by(struct fake_table *table, const char *access_key_id);
 
+/* Every block is gone, as if somebody had deleted the item. */
+void fake_table_forget(struct fake_table *table);
+
 /* For a budget of the kind blocks on it. */
 void fake_table_options(struct dsql_budget_options *options);
 
