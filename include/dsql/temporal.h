@@ -67,6 +67,13 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_open(struct dsql_pool *pool,
 /* Frees it; the pool stays open. No call or transaction may be under way. NULL is fine. */
 DSQL_API void dsql_store_close(struct dsql_store *store);
 
+/* Compares every table, column, key and index in the cluster with what the store's statements were
+ * written for; a version number alone says nothing of shapes. DSQL_CONDITION_FAILED names the first
+ * differences, the hint says what to do. Takes a connection of the pool for some 80 small queries,
+ * waiting for it at most wait_ns (as dsql_pool_checkout() does): for a program's start. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_verify_schema(struct dsql_store *store,
+                                                             int64_t wait_ns, struct dsql_err *err);
+
 /* The lock in use: KEY_SHARE or FOR_UPDATE; PROBE as long as there are no tables to ask about. */
 DSQL_API enum dsql_shard_lock dsql_store_shard_lock(const struct dsql_store *store);
 

@@ -88,24 +88,34 @@ static int run_apply(const struct dsql_args *args)
     return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
 }
 
+static void print_verdict(const struct dsql_schema_findings *found)
+{
+    if (found->mendable + found->shapes == 0)
+        puts("schema version " DSQL_SCHEMA_VERSION " is complete");
+    if (found->mendable > 0)
+        printf("%zu problems that 'dsql schema apply' mends\n", found->mendable);
+    if (found->shapes > 0)
+        printf("%zu problems that it does not touch: " DSQL_SCHEMA_SHAPES_HINT "\n", found->shapes);
+}
+
 static int run_verify(const struct dsql_args *args)
 {
     struct teller teller;
     struct dsql_schema_watch watch = {tell, &teller};
     struct dsql_err err;
     PGconn *conn = NULL;
-    size_t problems = 0;
+    struct dsql_schema_findings found = {0};
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
     if (!rc)
-        rc = dsql_schema_verify(conn, &watch, &problems, &err);
+        rc = dsql_schema_verify(conn, &watch, &found, &err);
+    size_t problems = found.mendable + found.shapes;
     if (!rc && teller.json) {
-        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"ok\": %s, ",
-               problems ? "false" : "true");
+        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"ok\": %s, \"mendable\": %zu, "
+               "\"other_shape\": %zu, ",
+               problems ? "false" : "true", found.mendable, found.shapes);
         print_list(&teller, "problems");
     } else if (!rc) {
-        printf(problems ? "%zu problems; 'dsql schema apply' creates what is missing\n"
-                        : "schema version " DSQL_SCHEMA_VERSION " is complete\n",
-               problems);
+        print_verdict(&found);
     }
     return finish(&teller, conn, rc, &err, problems ? DSQL_EXIT_FAILED : DSQL_EXIT_OK);
 }
@@ -190,7 +200,9 @@ const struct dsql_command dsql_cmd_schema_apply = {
         "statement per transaction, waits for each index to be built, says so meanwhile, and "
         "rebuilds one that is not valid. When a build fails it says why and ends with status 1. "
         "May be run again at any time, also after it was killed half-way: the version is "
-        "written last. Refuses a cluster whose schema is newer than this program's.\n"
+        "written last. Refuses a cluster whose schema is newer than this program's, and one whose "
+        "tables have another shape (those of the Go plugin, say): it lists what differs and "
+        "changes nothing.\n"
         "\n"
         "    dsql local exec -- sh -c 'dsql schema apply && psql -c \\\\dt'",
     .options = options,

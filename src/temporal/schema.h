@@ -65,19 +65,39 @@ enum { DSQL_SCHEMA_VERSION_MAX = 64 };
 DSQL_MUST_USE enum dsql_rc
 dsql_schema_read_version(PGconn *conn, char version[DSQL_SCHEMA_VERSION_MAX], struct dsql_err *err);
 
-/* Brings the schema in. Refuses with DSQL_CONDITION_FAILED where a newer version is. */
+/* Brings the schema in. Refuses with DSQL_CONDITION_FAILED, and changes nothing, where a newer
+ * version is, and where a table, column, key or index of its names has another shape: `watch` is
+ * told of each. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *watch,
                                              struct dsql_err *err);
 
-/* Compares the cluster with the text. *problems counts what `watch` was told. */
+/* What `watch` was told, counted. */
+struct dsql_schema_findings {
+    size_t mendable; /* missing or not valid: dsql_schema_apply() mends it */
+    size_t shapes;   /* there, and of another shape: dsql_schema_apply() refuses it */
+};
+
+/* What to do about findings of another shape; a hint for people. */
+#define DSQL_SCHEMA_SHAPES_HINT                                                                    \
+    "what is there is never changed. Tables of the Go plugin have this shape: their data must be " \
+    "copied or given up. If nothing in them is needed, 'dsql schema drop' and "                    \
+    "then 'dsql schema apply'; else use a cluster of its own"
+
+/* Compares the cluster with the text. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
-                                              size_t *problems, struct dsql_err *err);
+                                              struct dsql_schema_findings *findings,
+                                              struct dsql_err *err);
+/* The same for what is there and has another shape only. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify_shapes(PGconn *conn,
+                                                     const struct dsql_schema_watch *watch,
+                                                     struct dsql_schema_findings *findings,
+                                                     struct dsql_err *err);
 
 /* Drops every table of the schema, with what is in it, the version tables last. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_drop(PGconn *conn, const struct dsql_schema_watch *watch,
                                             struct dsql_err *err);
 
-/* For the three above: runs one statement, again on 40001 (another DDL was faster). The caller
+/* For those above: runs one statement, again on 40001 (another DDL was faster). The caller
  * clears *result, which may be NULL. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_exec(PGconn *conn, struct dsql_span sql, size_t count,
                                             const char *const *values, PGresult **result,

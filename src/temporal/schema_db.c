@@ -312,6 +312,22 @@ static enum dsql_rc apply_step(PGconn *conn, const struct dsql_schema_step *step
     return rc;
 }
 
+/* A statement with IF NOT EXISTS says nothing of the shape of what exists. */
+static enum dsql_rc refuse_other_shapes(PGconn *conn, const struct dsql_schema_watch *watch,
+                                        struct dsql_err *err)
+{
+    struct dsql_schema_findings findings;
+    enum dsql_rc rc = dsql_schema_verify_shapes(conn, watch, &findings, err);
+    if (rc || findings.shapes == 0)
+        return rc;
+    (void)dsql_err_set(err, DSQL_CONDITION_FAILED,
+                       "%zu things in the cluster have another shape than the schema's; nothing "
+                       "was changed",
+                       findings.shapes);
+    dsql_err_hint(err, DSQL_SCHEMA_SHAPES_HINT);
+    return DSQL_CONDITION_FAILED;
+}
+
 enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *watch,
                                struct dsql_err *err)
 {
@@ -330,6 +346,7 @@ enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *wat
     }
     struct dsql_span rest = dsql_schema_text();
     struct dsql_schema_step step;
+    rc = refuse_other_shapes(conn, watch, err);
     while (!rc && dsql_schema_next(&rest, &step))
         rc = apply_step(conn, &step, watch, err);
     if (!rc && order != 0)

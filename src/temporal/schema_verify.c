@@ -1,5 +1,10 @@
-/* What a cluster has against what the schema says: tables, columns, keys, indexes, version. More
- * columns, tables or indexes than ours are no problem. */
+/*
+ * What a cluster has against what the schema says: tables, columns, keys, indexes, version. More
+ * columns, tables or indexes than ours are no problem.
+ *
+ * Two kinds of findings. What is missing as a whole, or not valid, `dsql schema apply` mends. What
+ * is there and has another shape belongs to somebody: it is told and never touched.
+ */
 #include <libpq-fe.h>
 #include <stdlib.h>
 
@@ -8,14 +13,17 @@
 struct check {
     PGconn *conn;
     const struct dsql_schema_watch *watch;
-    size_t problems;
+    bool only_shapes; /* what apply mends is neither told nor counted */
+    struct dsql_schema_findings *findings;
     struct dsql_err *err;
 };
 
-static void find(struct check *check, const char *state, const char *what, struct dsql_span name,
-                 const char *detail)
+static void find(struct check *check, size_t *count, const char *state, const char *what,
+                 struct dsql_span name, const char *detail)
 {
-    check->problems++;
+    if (check->only_shapes && count != &check->findings->shapes)
+        return;
+    ++*count;
     if (check->watch && check->watch->see)
         check->watch->see(check->watch->arg, state, what, name, detail);
 }
@@ -41,7 +49,7 @@ static void check_columns(struct check *check, const struct dsql_schema_step *st
         struct dsql_span name = {where, (size_t)len};
         int row = row_of(columns, column.name);
         if (row < 0) {
-            find(check, "missing", "column", name, "");
+            find(check, &check->findings->shapes, "missing", "column", name, "");
             continue;
         }
         const char *type = PQgetvalue(columns, row, 1);
@@ -50,7 +58,7 @@ static void check_columns(struct check *check, const struct dsql_schema_step *st
                        not_null ? " NOT NULL" : "", column.type,
                        column.not_null ? " NOT NULL" : "");
         if (strcmp(type, column.type) != 0 || not_null != column.not_null)
-            find(check, "differs", "column", name, detail);
+            find(check, &check->findings->shapes, "differs", "column", name, detail);
     }
 }
 
@@ -70,7 +78,7 @@ static enum dsql_rc check_table(struct check *check, const struct dsql_schema_st
     if (rc)
         return rc;
     if (PQntuples(columns) == 0) {
-        find(check, "missing", "table", step->name, "");
+        find(check, &check->findings->mendable, "missing", "table", step->name, "");
         PQclear(columns);
         return DSQL_OK;
     }
@@ -87,7 +95,8 @@ static enum dsql_rc check_table(struct check *check, const struct dsql_schema_st
     if (rc)
         return rc;
     if (!dsql_span_eq(dsql_span_of(PQgetvalue(keys, 0, 0)), key))
-        find(check, "differs", "primary key of", step->name, PQgetvalue(keys, 0, 0));
+        find(check, &check->findings->shapes, "differs", "primary key of", step->name,
+             PQgetvalue(keys, 0, 0));
     PQclear(keys);
     return DSQL_OK;
 }
@@ -110,37 +119,55 @@ static enum dsql_rc check_index(struct check *check, const struct dsql_schema_st
     if (rc)
         return rc;
     if (PQntuples(found) == 0)
-        find(check, "missing", "index", step->name, "");
+        find(check, &check->findings->mendable, "missing", "index", step->name, "");
     else if (PQgetvalue(found, 0, 0)[0] != 't')
-        find(check, "invalid", "index", step->name, "'dsql schema apply' rebuilds it");
+        find(check, &check->findings->mendable, "invalid", "index", step->name,
+             "'dsql schema apply' rebuilds it");
     else if ((PQgetvalue(found, 0, 1)[0] == 't') != step->unique ||
              !dsql_span_eq(dsql_span_of(PQgetvalue(found, 0, 2)), step->body))
-        find(check, "differs", "index", step->name, PQgetvalue(found, 0, 2));
+        find(check, &check->findings->shapes, "differs", "index", step->name,
+             PQgetvalue(found, 0, 2));
     PQclear(found);
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
-                                size_t *problems, struct dsql_err *err)
+static enum dsql_rc check_steps(struct check *check)
 {
-    struct check check = {conn, watch, 0, err};
     struct dsql_span rest = dsql_schema_text();
     struct dsql_schema_step step;
-    char version[DSQL_SCHEMA_VERSION_MAX];
     enum dsql_rc rc = DSQL_OK;
     while (!rc && dsql_schema_next(&rest, &step)) {
         if (step.kind == DSQL_SCHEMA_TABLE)
-            rc = check_table(&check, &step);
+            rc = check_table(check, &step);
         else if (step.kind == DSQL_SCHEMA_INDEX)
-            rc = check_index(&check, &step);
+            rc = check_index(check, &step);
     }
+    return rc;
+}
+
+enum dsql_rc dsql_schema_verify_shapes(PGconn *conn, const struct dsql_schema_watch *watch,
+                                       struct dsql_schema_findings *findings, struct dsql_err *err)
+{
+    struct check check = {conn, watch, true, findings, err};
+    *findings = (struct dsql_schema_findings){0};
+    return check_steps(&check);
+}
+
+enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
+                                struct dsql_schema_findings *findings, struct dsql_err *err)
+{
+    struct check check = {conn, watch, false, findings, err};
+    char version[DSQL_SCHEMA_VERSION_MAX];
+    *findings = (struct dsql_schema_findings){0};
+    enum dsql_rc rc = check_steps(&check);
     if (!rc)
         rc = dsql_schema_read_version(conn, version, err);
     if (rc)
         return rc;
-    if (dsql_schema_version_compare(dsql_span_of(version), DSQL_SPAN(DSQL_SCHEMA_VERSION)) != 0)
-        find(&check, version[0] ? "differs" : "missing", "version", DSQL_SPAN(DSQL_SCHEMA_VERSION),
+    int order = dsql_schema_version_compare(dsql_span_of(version), DSQL_SPAN(DSQL_SCHEMA_VERSION));
+    if (order != 0)
+        find(&check, order < 0 ? &findings->mendable : &findings->shapes,
+             version[0] ? "differs" : "missing", "version", DSQL_SPAN(DSQL_SCHEMA_VERSION),
              version);
-    *problems = check.problems;
     return DSQL_OK;
 }

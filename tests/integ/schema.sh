@@ -44,7 +44,28 @@ says 'missing column queue.message_encoding'
 says 'differs column tasks.task_id: integer NOT NULL instead of bigint NOT NULL'
 says 'differs primary key of tasks: task_id, range_hash, task_queue_id'
 must_fail "$dsql" schema verify --json
-python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert not d["ok"] and len(d["problems"]) == 4, d' "$work/out"
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1]))
+assert not d["ok"] and len(d["problems"]) == 4 and d["mendable"] == 1 and d["other_shape"] == 3, d' "$work/out"
+# What has another shape is not taken for what is meant: apply lists it and changes nothing, not even what it could mend.
+must_fail "$dsql" schema apply
+says 'missing column queue.message_encoding'
+says 'differs column tasks.task_id: integer NOT NULL instead of bigint NOT NULL'
+says '3 things in the cluster have another shape than the schema'
+says 'nothing was changed'
+says "'dsql schema drop'"
+! grep -qE 'created|already there' "$work/out" || { cat "$work/out"; exit 1; }
+must_fail "$dsql" schema verify
+says 'missing index cm_idx_lasthb'
+says '1 problems that '"'dsql schema apply'"' mends'
+says '3 problems that it does not touch'
+# So with a table as the Go plugin makes it, in a cluster without a version.
+sql 'drop table tasks'
+sql 'create table tasks (range_hash bigint not null, task_queue_id uuid not null, task_id bigint not null, data bytea not null,
+    data_encoding varchar(16) not null, primary key (range_hash, task_queue_id, task_id))'
+sql 'delete from schema_version'
+must_fail "$dsql" schema apply
+says 'differs column tasks.task_queue_id: uuid NOT NULL instead of text NOT NULL'
+[ -z "$(sql 'select curr_version from schema_version')" ]
 sql 'drop table tasks'
 sql 'drop table queue'
 run "$dsql" schema apply --json

@@ -12,6 +12,10 @@ expect 0 "$dsql" local exec -- bash -c '
     "$dsql" schema apply >/dev/null
     "$programs/store_methods"
     "$programs/store_script"
+    "$programs/store_schema" complete
+    psql -qc "alter table queue rename column message_encoding to other"
+    "$programs/store_schema" "missing column queue.message_encoding"
+    psql -qc "alter table queue rename column other to message_encoding"
     "$dsql" local fault no-key-share=100%
     "$programs/store_methods"
     "$programs/store_script"'

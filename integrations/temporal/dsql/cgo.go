@@ -161,6 +161,20 @@ func Metrics() string {
 	return all
 }
 
+// verifySchema compares the shape of every table with what the statements here were written for: a version
+// number says nothing of that.
+func (e *engine) verifySchema() error {
+	if err := e.use(); err != nil {
+		return err
+	}
+	defer e.release()
+	var cerr C.struct_dsql_err
+	if rc := C.dsql_store_verify_schema(e.c.store, C.int64_t(30*time.Second), &cerr); rc != 0 {
+		return newError("VerifySchema", C.int(rc), &cerr)
+	}
+	return nil
+}
+
 func (e *engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

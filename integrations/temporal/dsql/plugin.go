@@ -95,7 +95,7 @@ func (d *db) VerifyVersion() error {
 	if err := schema.VerifyCompatibleVersion(d, d.name, d.ExpectedVersion()); err != nil {
 		return fmt.Errorf("%w; 'dsql schema apply' brings it up to date", err)
 	}
-	return nil
+	return d.e.verifySchema()
 }
 
 func (d *db) ReadSchemaVersion(database string) (string, error) {

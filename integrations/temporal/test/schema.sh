@@ -1,5 +1,5 @@
 #!/bin/bash
-# The server refuses a cluster without the schema, and one with an older one.
+# The server refuses a cluster without the schema, one with an older one, and one whose tables have another shape.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 start_local --port 0
@@ -14,6 +14,9 @@ refused 'schema'
 psql -Xqc "update schema_version set curr_version = '1.18'"
 refused "dsql schema apply"
 "$dsql" schema apply >/dev/null
+psql -Xqc 'alter table tasks rename column task_queue_id to other'
+refused 'missing column tasks.task_queue_id'
+psql -Xqc 'alter table tasks rename column other to task_queue_id'
 start_server a --port 0
 kill_server "$pid_a" TERM
-echo "schema: refused without one and with an older one, accepted after 'dsql schema apply'"
+echo "schema: refused without one, with an older one and with another shape, accepted after 'dsql schema apply'"
