@@ -18,7 +18,7 @@ trap 'stop_process; cleanup' EXIT
 
 # The words in backticks of one cell, one in a line: cell ROW
 cell() {
-    printf '%s\n' "$section" | sed -n "s/^| $1 | \(.*\) |\$/\1/p" | grep -o '`[^`]*`' | tr -d '`' || true
+    printf '%s\n' "$section" | sed -n "s/^| $1 | \(.*\) |\$/\1/p" | grep -o '`[^`]*`' | tr -d '`' | sed 's/\\|/|/g' || true
 }
 read_page() { # read_page NAME
     section=$(awk -v "heading=### $1" '$0 == heading {on = 1; next} /^##/ {on = 0} on' "$SOURCE_DIR/docs/operations.md")
@@ -109,10 +109,20 @@ strike() {
     cell 'to see it' | grep '^dsql local fault ' >"$scratch/faults" || fail "$name: no fault on the page"
     while read -r fault; do $fault; done <"$scratch/faults"
 }
-# What the page says somebody would type, here.
+# What the page says somebody would type, here. A program without pages has its metrics in a file.
 answers() {
-    bash -c "${command//http:\/\/127.0.0.1:9464\//$url}" >"$scratch/answer" 2>&1 || true
+    bash -c "${command//http:\/\/127.0.0.1:9464\//${url:-file://$scratch/}}" >"$scratch/answer" 2>&1 || true
     grep -qF -- "$says" "$scratch/answer"
+}
+# On a machine that is well, none of these symptoms' commands may say what the page says: a text that is printed in
+# any case tells nobody anything.
+healthy() { # healthy NAME...
+    start_up --connections 16 --threads 1
+    for name; do
+        read_page "$name"
+        ! answers || fail "$name: '$command' says '$says' where nothing is wrong: $(cat "$scratch/answer")"
+    done
+    stop_process
 }
 check() {
     wait_for "$metric, which $direction" moved

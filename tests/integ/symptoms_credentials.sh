@@ -13,6 +13,7 @@ KEYS
 printf '[default]\ncredential_process = bash %s\n' "$scratch/keys" >"$scratch/config"
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
 export AWS_CONFIG_FILE=$scratch/config AWS_SHARED_CREDENTIALS_FILE=/dev/null
+healthy 'Credentials fail'
 begin 'Credentials fail'
 touch "$scratch/broken"
 check

@@ -13,6 +13,8 @@ dsql budget setup
 DSQL_BUDGET=blocks expect 0 dsql doctor
 contains "$out" 'table fleet is there'
 
+healthy 'Fleet limit reached' 'DynamoDB errors'
+
 # It never gets full, so it never begins to work.
 starts_ill=yes begin 'Fleet limit reached'
 check

@@ -2,6 +2,7 @@
 # Symptoms of docs/operations.md: a full cluster, a wrong clock, a pool that does not fill.
 # shellcheck source=tests/integ/symptoms.bash
 . "$SOURCE_DIR/tests/integ/symptoms.bash"
+healthy 'Cluster full' 'Clock skew' 'Reservoir not filling'
 see 'Cluster full' 'Clock skew'
 
 # Refused from the start.

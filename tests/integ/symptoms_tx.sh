@@ -2,6 +2,7 @@
 # Symptoms of docs/operations.md: transactions.
 # shellcheck source=tests/integ/symptoms.bash
 . "$SOURCE_DIR/tests/integ/symptoms.bash"
+healthy 'Conflicts' 'Transactions given up' 'Unknown commits' 'Condition failures' 'Unsupported statements'
 see 'Conflicts' 'Transactions given up' 'Unknown commits'
 
 # Those that a program causes by itself.
