@@ -7,7 +7,8 @@ static const char text[] =
     "CREATE INDEX i ON s.t USING btree (a DESC); AWS IAM GRANT r TO 'a'; SET LOCAL role = 'x'; "
     "CREATE TABLE t (a text STORAGE MAIN, b money); SELECT * FROM a, b, c; "
     "PREPARE p AS INSERT INTO t VALUES (1); ALTER TABLE ASYNC t VALIDATE CONSTRAINT c; "
-    "CREATE INDEX ASYNC i on t (a); TRUNCATE t";
+    "CREATE INDEX ASYNC i on t (a); TRUNCATE t; "
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'LOAD ''x''; SELECT 1'";
 
 static bool get(struct dsql_sql_cache *cache, struct dsql_span sql, size_t count)
 {
@@ -24,7 +25,7 @@ static bool read_and_keep(void)
     struct dsql_sql_cache cache;
     if (dsql_sql_cache_init(&cache, 2, 1 << 20))
         return false;
-    bool ok = get(&cache, dsql_span_of(text), 9) && get(&cache, DSQL_SPAN("SELEC"), 0) &&
+    bool ok = get(&cache, dsql_span_of(text), 10) && get(&cache, DSQL_SPAN("SELEC"), 0) &&
               get(&cache, DSQL_SPAN("SELECT 1; SELECT 2"), 2);
     dsql_sql_cache_fini(&cache);
     return ok;

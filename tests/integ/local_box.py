@@ -333,12 +333,30 @@ def changed(before, after):
     return len(set(before) ^ set(after))
 
 
+def unjudged(session):
+    """What PostgreSQL and the module would let pass, in a form that the front can't read: it refuses, too."""
+    deep = "(" * 6000 + "1" + ")" * 6000
+    now, = (row[0] for row in session.query("select oid from pg_proc where proname = 'now'")[1])
+    attempts = {"a text that is nested too deeply": lambda: session.query(f"begin; select {deep}; savepoint s; commit"),
+                "the same, prepared": lambda: session.extended(f"declare c cursor with hold for select {deep}"),
+                "a syntax error": lambda: session.query("select 1; savepoint s; select from where"),
+                "a function call": lambda: session.call(int(now), [])}
+    inside = 0
+    for what, attempt in attempts.items():
+        if not attempt()[0]:
+            print(f"    front: {what} passes")
+            inside += 1
+        session.calm()
+    return inside
+
+
 def front(user, canary, out):
     token = subprocess.run([os.environ["dsql"], "token", "--user", user], check=True, capture_output=True,
                            text=True).stdout.strip()
     watcher = through_front("admin", os.environ["PGPASSWORD"])
     _, before = watcher.query(SNAPSHOT)
     bad = Attack(f"through the front, {user}", lambda: through_front(user, token), canary, out).all()
+    bad += unjudged(through_front(user, token))
     try:
         through_front("dsql_super", token)
         print("    connect: the front lets dsql_super in")

@@ -56,3 +56,18 @@ status=0
 timeout 60 "${as[@]}" "$program" "${args[@]:1}" </dev/null >"$scratch/said" 2>&1 || status=$?
 [ $status = 1 ] || fail "without secrets it ended with $status: $(cat "$scratch/said")"
 contains "$(cat "$scratch/said")" 'gave no secrets'
+
+# A folder in which clients gave themselves more, as they could with earlier versions: it is taken back.
+"${as[@]}" "$program" --single "${args[@]:1}" postgres >"$scratch/said" 2>&1 <<'SQL'
+grant pg_execute_server_program, pg_read_server_files to box_app
+grant dsql_super to box_maker
+alter role box_app superuser replication
+alter database postgres owner to admin
+SQL
+echo other >"$scratch/data/first_sql"
+start_local --port 0
+held() { in_env psql -XAtqc "$1"; }
+[ "$(held "select string_agg(rolname, ' ' order by 1) from pg_roles where rolsuper or rolreplication")" = dsql_super ] ||
+    fail "somebody is still a superuser"
+[ "$(held "select count(*) from pg_auth_members where member >= 16384")" = 0 ] || fail "somebody is still a member"
+[ "$(held "select datdba::regrole from pg_database where datname = 'postgres'")" = dsql_super ] || fail "the owner"

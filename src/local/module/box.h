@@ -7,7 +7,7 @@
  *     box.c            statements: those that Aurora DSQL has pass, with exceptions
  *     box_roles.c      statements about roles: none of PostgreSQL's own or of ours can be had
  *     box_functions.c  functions of PostgreSQL that reach files, other sessions or the server
- *     box_objects.c    objects that no client makes or changes, and rows of the catalogue
+ *     box_objects.c    objects that no client makes or changes
  *     box_settings.c   settings that a client may change
  *     gate.c           who may connect
  *

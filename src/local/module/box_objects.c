@@ -1,7 +1,8 @@
 /*
  * A second look behind box.c, at what happens to the catalogue and not at the statement that asks
- * for it: functions in other languages than SQL, objects of kinds that no client has, and rows of
- * the catalogue that are written as if they were a table's.
+ * for it: functions in other languages than SQL, and objects of kinds that no client has. Rows of
+ * the catalogue need none: PostgreSQL lets only a superuser write them, and clients have no way to
+ * become one.
  */
 #include "local/module/module.h"
 
@@ -10,7 +11,6 @@
 #include <access/genam.h>
 #include <access/htup_details.h>
 #include <access/table.h>
-#include <catalog/catalog.h>
 #include <catalog/indexing.h>
 #include <catalog/objectaccess.h>
 #include <catalog/pg_am.h>
@@ -32,14 +32,11 @@
 #include <catalog/pg_tablespace.h>
 #include <catalog/pg_transform.h>
 #include <catalog/pg_user_mapping.h>
-#include <executor/executor.h>
 #include <miscadmin.h>
-#include <utils/acl.h>
 #include <utils/fmgroids.h>
 #include <utils/snapmgr.h>
 
 static object_access_hook_type previous_access;
-static ExecutorCheckPerms_hook_type previous_perms;
 
 static bool is_closed_class(Oid class_id)
 {
@@ -98,24 +95,8 @@ static void on_access(ObjectAccessType access, Oid class_id, Oid object_id, int 
     }
 }
 
-/* The endpoint's own session marks indexes as built. */
-static bool on_perms(List *range_table, bool ereport_on_violation)
-{
-    ListCell *cell;
-    foreach (cell, range_table) {
-        const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
-        if (entry->rtekind == RTE_RELATION && IsCatalogRelationOid(entry->relid) &&
-            (entry->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE)) &&
-            !dsql_box_is_endpoint())
-            dsql_box_refuse("a change of the catalogue");
-    }
-    return previous_perms ? previous_perms(range_table, ereport_on_violation) : true;
-}
-
 void dsql_box_objects_init(void)
 {
     previous_access = object_access_hook;
     object_access_hook = on_access;
-    previous_perms = ExecutorCheckPerms_hook;
-    ExecutorCheckPerms_hook = on_perms;
 }
