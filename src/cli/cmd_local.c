@@ -57,6 +57,11 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
     enum dsql_rc rc = dsql_local_env(local, &env, err);
     if (!rc) {
         dsql_local_add_exports(&exports, dsql_strbuf_span(&env));
+        if (exports.cut)
+            rc = dsql_err_set(err, DSQL_INVALID, "the environment is longer than %d bytes",
+                              DSQL_LOCAL_ENV_MAX);
+    }
+    if (!rc) {
         dsql_folder_path(&local->folder, "env", &path);
         rc = dsql_folder_write(&local->folder, "env", 0600, dsql_strbuf_span(&exports), err);
     }
@@ -66,6 +71,10 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
     explicit_bzero(exports_memory, sizeof(exports_memory));
     if (rc)
         return rc;
+    char quoted[2 * DSQL_LOCAL_PATH_MAX];
+    struct dsql_strbuf word;
+    dsql_strbuf_init(&word, quoted, sizeof(quoted));
+    dsql_local_add_quoted(&word, dsql_span_of(path));
     printf("dsql local: ready at %s port %u, region %s\n"
            "\n"
            "    . %s      # PGHOST, PGPORT, PGPASSWORD, AWS_* and so on\n"
@@ -73,7 +82,7 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
            "    dsql local fault list      # over %s\n"
            "\n"
            "Ctrl-C ends it.\n",
-           local->options.host, (unsigned)local->options.port, local->options.region, path,
+           local->options.host, (unsigned)local->options.port, local->options.region, word.ptr,
            local->control.path);
     (void)fflush(stdout);
     return DSQL_OK;

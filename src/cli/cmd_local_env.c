@@ -8,7 +8,10 @@ static void print(struct dsql_span answer)
     struct dsql_strbuf out;
     dsql_strbuf_init(&out, memory, sizeof(memory));
     dsql_local_add_exports(&out, answer);
-    (void)fwrite(out.ptr, 1, out.len, stdout);
+    if (out.cut) /* half a line is none that a shell may see */
+        fprintf(stderr, "dsql: the environment is longer than %d bytes\n", DSQL_LOCAL_ENV_MAX);
+    else
+        (void)fwrite(out.ptr, 1, out.len, stdout);
     (void)fflush(stdout);
     explicit_bzero(memory, sizeof(memory));
 }

@@ -34,6 +34,13 @@ static bool keys_option(const struct dsql_args *args, struct dsql_local_keys *ke
                            "--aws-keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set");
         return false;
     }
+    if (dsql_local_keys_have_breaks(dsql_span_of(secret)) ||
+        dsql_local_keys_have_breaks(dsql_span_of(token ? token : ""))) {
+        (void)dsql_err_set(
+            err, DSQL_INVALID,
+            "--aws-keys: AWS_SECRET_ACCESS_KEY or AWS_SESSION_TOKEN has a line break");
+        return false;
+    }
     (void)snprintf(keys->access_key_id, sizeof(keys->access_key_id), "%s", id);
     if (dsql_secret_set(&keys->secret_access_key, dsql_span_of(secret)) ||
         dsql_secret_set(&keys->session_token, dsql_span_of(token ? token : ""))) {
@@ -82,6 +89,8 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
         !dsql_args_number(args, "rate", 1, 100000, &options->rate, err) &&
         !dsql_args_number(args, "burst", 1, 100000, &options->burst, err) &&
         !dsql_args_number(args, "max-connections", 1, 100000, &options->open_max, err) &&
+        !dsql_args_number(args, "max-logins", 1, 100000, &options->logins_max, err) &&
+        !dsql_args_duration(args, "login-time", DSQL_MS, DSQL_H, &options->login_limit_ns, err) &&
         !dsql_args_duration(args, "lifetime", DSQL_MS, 24 * DSQL_H, &options->lifetime_ns, err) &&
         !dsql_args_duration(args, "transaction-age", DSQL_MS, 24 * DSQL_H, &options->limits.age_ns,
                             err) &&

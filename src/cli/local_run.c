@@ -131,14 +131,40 @@ enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics, pid
     return rc;
 }
 
-/* The environment as a file for a shell to source; every value is quoted. */
+void dsql_local_add_quoted(struct dsql_strbuf *out, struct dsql_span value)
+{
+    struct dsql_span part;
+    dsql_strbuf_add_char(out, '\'');
+    while (dsql_span_cut(value, '\'', &part, &value)) {
+        dsql_strbuf_add(out, part);
+        dsql_strbuf_add_str(out, "'\\''");
+    }
+    dsql_strbuf_add(out, part);
+    dsql_strbuf_add_char(out, '\'');
+}
+
+/* Whether it is one of the variables that an endpoint tells: whoever answers at the socket shall
+ * not set PATH. */
+static bool is_variable(struct dsql_span name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!((name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') ||
+              (name.ptr[i] >= '0' && name.ptr[i] <= '9') || name.ptr[i] == '_'))
+            return false;
+    return dsql_span_starts(name, DSQL_SPAN("PG")) || dsql_span_starts(name, DSQL_SPAN("AWS_")) ||
+           dsql_span_starts(name, DSQL_SPAN("DSQL_"));
+}
+
 void dsql_local_add_exports(struct dsql_strbuf *out, struct dsql_span env)
 {
     struct dsql_span line, name, value;
     while (env.len > 0) {
         dsql_span_cut(env, '\n', &line, &env);
-        dsql_span_cut(line, '=', &name, &value);
-        dsql_strbuf_addf(out, "export %.*s='%.*s'\n", DSQL_SPAN_ARG(name), DSQL_SPAN_ARG(value));
+        if (!dsql_span_cut(line, '=', &name, &value) || !is_variable(name))
+            continue;
+        dsql_strbuf_addf(out, "export %.*s=", DSQL_SPAN_ARG(name));
+        dsql_local_add_quoted(out, value);
+        dsql_strbuf_add_char(out, '\n');
     }
 }
 

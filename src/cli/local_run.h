@@ -24,6 +24,8 @@ enum { DSQL_LOCAL_ENV_MAX = 32 << 10 };
     {"rate", 0, "N", "new connections a second (100)"},                                             \
     {"burst", 0, "N", "new connections at once after a quiet time (1000)"},                         \
     {"max-connections", 0, "N", "open connections (10000)"},                                        \
+    {"max-logins", 0, "N", "connections that have not logged in yet; at this number the oldest gives way (1000)"}, \
+    {"login-time", 0, "DURATION", "who has not logged in by then is dropped (1m)"},                \
     {"lifetime", 0, "DURATION", "a connection is closed at this age (1h)"},                         \
     {"transaction-age", 0, "DURATION", "the longest transaction (5m)"},                             \
     {"time-scale", 0, "N", "the endpoint's clock runs N times as fast: 60 makes an hour a minute"}, \
@@ -49,7 +51,11 @@ void dsql_local_prepare(void);
 DSQL_MUST_USE enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics,
                                             pid_t child, int *child_status, struct dsql_err *err);
 
-/* NAME=value lines as a file for a shell to source; every value is quoted. */
+/* The value as one word of a POSIX shell, whatever is in it. */
+void dsql_local_add_quoted(struct dsql_strbuf *out, struct dsql_span value);
+
+/* NAME=value lines as a file for a POSIX shell to source: every value is quoted, and lines that
+ * name no variable of PG*, AWS_* and DSQL_* are left out. */
 void dsql_local_add_exports(struct dsql_strbuf *out, struct dsql_span env);
 
 /* Asks the endpoint that --data names, or the one in whose environment we run, and prints what it

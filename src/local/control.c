@@ -11,6 +11,8 @@
 
 enum { PEERS_MAX = 16, ASK_LIMIT_S = 30 };
 
+#define REST_NS (100 * DSQL_MS)
+
 struct dsql_control_peer {
     struct dsql_control *control;
     struct dsql_control_peer *next;
@@ -162,6 +164,12 @@ static void peer_ready(struct dsql_watch *watch, uint32_t events)
         dsql_loop_watch(&peer->control->front->loop, watch, EPOLLOUT);
 }
 
+static void rest_over(struct dsql_timer *timer)
+{
+    struct dsql_control *control = DSQL_CONTAINER_OF(timer, struct dsql_control, rest);
+    dsql_loop_watch(&control->front->loop, &control->listener, EPOLLIN);
+}
+
 static void accept_peer(struct dsql_watch *watch, uint32_t events)
 {
     struct dsql_control *control = DSQL_CONTAINER_OF(watch, struct dsql_control, listener);
@@ -170,8 +178,12 @@ static void accept_peer(struct dsql_watch *watch, uint32_t events)
     for (const struct dsql_control_peer *at = control->peers; at; at = at->next)
         count++;
     int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        if (dsql_loop_is_short(errno) &&
+            !dsql_loop_start(&control->front->loop, &control->rest, REST_NS))
+            dsql_loop_watch(&control->front->loop, watch, 0);
         return;
+    }
     struct dsql_control_peer *peer = count < PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
     if (!peer) {
         close(fd);
@@ -204,6 +216,7 @@ enum dsql_rc dsql_control_open(struct dsql_control *control, const char *path, s
     dsql_strbuf_init(&kept, control->path, sizeof(control->path));
     dsql_strbuf_add_str(&kept, path);
     control->peers = NULL;
+    control->rest = (struct dsql_timer){.due = rest_over};
     control->listener = (struct dsql_watch){.fd = -1, .ready = accept_peer};
     if (!address_of(path, &address))
         return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long for a socket", path);
@@ -230,6 +243,7 @@ void dsql_control_close(struct dsql_control *control)
         return;
     while (control->peers)
         end_peer(control->peers);
+    dsql_loop_stop(&control->front->loop, &control->rest);
     dsql_loop_close(&control->listener);
     (void)unlink(control->path);
 }

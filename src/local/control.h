@@ -25,6 +25,7 @@ enum {
 struct dsql_control {
     struct dsql_front *front;
     struct dsql_watch listener;
+    struct dsql_timer rest; /* runs while the listener is not watched: descriptors are short */
     struct dsql_control_peer *peers;
     /* Fills in what `env` asks for. */
     enum dsql_rc (*env)(void *arg, struct dsql_strbuf *out, struct dsql_err *err);

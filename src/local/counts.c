@@ -18,6 +18,7 @@ static const struct {
     ROW(statements, "statements"),
     ROW(statements_refused, "statements that were refused"),
     ROW(cancels_ignored, "requests to cancel"),
+    ROW(rests, "pauses in taking connections, for want of descriptors or memory"),
     ROW(conflicts_oc000, "transactions that conflicted with another one, injected ones included"),
     ROW(conflicts_oc001, "transactions that a change of the schema ended"),
 #undef ROW
@@ -75,7 +76,7 @@ static struct refused_name refused_name(size_t refusal)
 
 void dsql_local_sight_lines(const struct dsql_local_sight *sight, struct dsql_strbuf *out)
 {
-    dsql_strbuf_addf(out, "open=%zu\n", sight->open);
+    dsql_strbuf_addf(out, "open=%zu\nlogging_in=%zu\n", sight->open, sight->logging_in);
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++)
         dsql_strbuf_addf(out, "%s=%llu\n", rows[i].name, (unsigned long long)value_of(sight, i));
     dsql_strbuf_addf(out, "faults=%llu\n", (unsigned long long)all_struck(sight));
@@ -111,6 +112,8 @@ void dsql_local_sight_metrics(const struct dsql_local_sight *sight, struct dsql_
 {
     add_head(out, "open", "", "gauge", "connections that are open");
     dsql_strbuf_addf(out, "dsql_local_open %zu\n", sight->open);
+    add_head(out, "logging_in", "", "gauge", "connections before login");
+    dsql_strbuf_addf(out, "dsql_local_logging_in %zu\n", sight->logging_in);
     add_head(out, "backends", "", "gauge", "sessions at PostgreSQL");
     dsql_strbuf_addf(out, "dsql_local_backends %zu\n", sight->backends);
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {

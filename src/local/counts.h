@@ -24,13 +24,14 @@ struct dsql_local_counts {
     uint64_t accepted, admitted, closed, expired;
     uint64_t refused[DSQL_LOCAL_REFUSALS];
     uint64_t statements, statements_refused, cancels_ignored;
+    uint64_t rests; /* of the listener, for want of descriptors or memory */
     uint64_t conflicts_oc000, conflicts_oc001; /* that clients were told of */
 };
 
 /* What there is to be seen at one moment. */
 struct dsql_local_sight {
     struct dsql_local_counts counts;
-    size_t open, backends;
+    size_t open, logging_in, backends;
     uint64_t struck[DSQL_FAULT_COUNT];
 };
 

@@ -9,6 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/shown.h"
+
 enum { PATH_MOST = 80 }; /* a Unix socket's path has room for 107 bytes */
 
 #define OURS_MODE 0711 /* PostgreSQL's user passes through and sees nothing */
@@ -65,6 +67,16 @@ static bool is_empty(const struct dsql_folder *folder)
     return empty;
 }
 
+/* Colons, commas and quotes separate paths in PostgreSQL's settings, line breaks the variables that
+ * name files in the folder. */
+static bool has_odd_characters(const char *path)
+{
+    for (; *path; path++)
+        if ((unsigned char)*path < ' ' || *path == 0x7f || strchr(":,\"", *path))
+            return true;
+    return false;
+}
+
 /* Makes it if it is not there, and opens it as it is. */
 static enum dsql_rc make_folder(struct dsql_folder *folder, const char *path, struct dsql_err *err)
 {
@@ -76,6 +88,11 @@ static enum dsql_rc make_folder(struct dsql_folder *folder, const char *path, st
     if (len < 0 || len > PATH_MOST)
         return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long: at most %d characters",
                             folder->path, PATH_MOST);
+    if (has_odd_characters(folder->path))
+        return dsql_err_set(
+            err, DSQL_INVALID,
+            "the path %s may have no colon, comma, double quote or control character",
+            dsql_shown_str(folder->path).text);
     while (len > 1 && folder->path[len - 1] == '/')
         folder->path[--len] = '\0'; /* behind a slash a link would be followed */
     folder->made = path ? mkdir(folder->path, OURS_MODE) == 0 : mkdtemp(folder->path) != NULL;
@@ -86,8 +103,9 @@ static enum dsql_rc make_folder(struct dsql_folder *folder, const char *path, st
     if (folder->dir < 0 && lstat(folder->path, &st) == 0 && S_ISLNK(st.st_mode))
         return refuse(folder->path, "it is a link", "name the folder itself", err);
     char *absolute = folder->dir >= 0 ? realpath(folder->path, NULL) : NULL;
-    bool ok = absolute && strlen(absolute) <= PATH_MOST && fstat(folder->dir, &st) == 0 &&
-              stat(absolute, &named) == 0 && st.st_dev == named.st_dev && st.st_ino == named.st_ino;
+    bool ok = absolute && strlen(absolute) <= PATH_MOST && !has_odd_characters(absolute) &&
+              fstat(folder->dir, &st) == 0 && stat(absolute, &named) == 0 &&
+              st.st_dev == named.st_dev && st.st_ino == named.st_ino;
     if (ok)
         (void)snprintf(folder->path, sizeof(folder->path), "%s", absolute);
     free(absolute);

@@ -1,18 +1,12 @@
 #include "local/front.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-enum { ACCEPTS_MAX = 64, CACHE_SCRIPTS = 4096 };
+enum { CACHE_SCRIPTS = 4096 };
 
 #define CACHE_BYTES     ((size_t)64 << 20)
 #define CLIENT_MESSAGE  (10u << 20) /* the service's limit for one message */
 #define BACKEND_MESSAGE (1u << 30)
-#define LOGIN_LIMIT_NS  (60 * DSQL_S) /* as PostgreSQL's authentication_timeout */
 
 struct dsql_mono dsql_front_now(const struct dsql_front *front)
 {
@@ -36,31 +30,7 @@ static bool find_key(const struct dsql_token_keyring *self, struct dsql_span acc
     return dsql_span_eq(access_key_id, dsql_span_of(options->keys.access_key_id));
 }
 
-static void accept_some(struct dsql_watch *watch, uint32_t events);
 static void stall_over(struct dsql_timer *timer);
-
-static enum dsql_rc listen_on_loopback(struct dsql_front *front, struct dsql_err *err)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(front->options->port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(address);
-    int yes = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    front->listener.fd = fd;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, 4096) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
-        (void)dsql_err_set(err, DSQL_IO, "can't listen on 127.0.0.1:%u: %s",
-                           (unsigned)front->options->port, strerror(errno));
-        dsql_err_hint(err, "choose another --port, or 0 for any");
-        return DSQL_IO;
-    }
-    front->options->port = ntohs(address.sin_port);
-    front->listener.ready = accept_some;
-    dsql_loop_watch(&front->loop, &front->listener, EPOLLIN);
-    return DSQL_OK;
-}
 
 enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options *options,
                              const struct dsql_postgres *pg, SSL_CTX *tls, struct dsql_log *log,
@@ -92,7 +62,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     if (!rc)
         rc = dsql_faults_set(&front->faults, dsql_span_of(options->faults), &order, err);
     if (!rc)
-        rc = listen_on_loopback(front, err);
+        rc = dsql_accept_open(front, err);
     if (rc) {
         dsql_front_fini(front);
         return rc;
@@ -114,52 +84,6 @@ void dsql_front_fini(struct dsql_front *front)
     dsql_sql_cache_fini(&front->cache);
     free(front->admissions);
     front->admissions = NULL;
-}
-
-static void accept_one(struct dsql_front *front, int fd)
-{
-    struct dsql_session *session = calloc(1, sizeof(*session));
-    int yes = 1;
-    if (!session || dsql_loop_start(&front->loop, &session->life, LOGIN_LIMIT_NS)) {
-        free(session);
-        close(fd);
-        return;
-    }
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    session->front = front;
-    session->client.fd = fd;
-    session->next = front->sessions;
-    if (front->sessions)
-        front->sessions->prev = session;
-    front->sessions = session;
-    dsql_session_begin(session);
-}
-
-/* Closes it so that the peer gets a reset, as from a port where nobody listens. */
-static void refuse_one(struct dsql_front *front, int fd)
-{
-    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    close(fd);
-    front->counts.refused[DSQL_LOCAL_FAULT]++;
-}
-
-static void accept_some(struct dsql_watch *watch, uint32_t events)
-{
-    struct dsql_front *front = DSQL_CONTAINER_OF(watch, struct dsql_front, listener);
-    (void)events;
-    for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            front->counts.accepted++;
-            if (dsql_faults_strike(&front->faults, DSQL_FAULT_REFUSE))
-                refuse_one(front, fd);
-            else
-                accept_one(front, fd);
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            return;
-        }
-    }
 }
 
 void dsql_front_turn(struct dsql_front *front, int64_t wait_ns)
@@ -190,6 +114,7 @@ static void drop_some(struct dsql_front *front, double part)
 void dsql_front_resume(struct dsql_front *front)
 {
     dsql_loop_stop(&front->loop, &front->stall);
+    dsql_loop_stop(&front->loop, &front->rest);
     dsql_loop_watch(&front->loop, &front->listener, EPOLLIN);
     for (struct dsql_session *at = front->sessions, *next; at; at = next) {
         next = at->next;
@@ -221,6 +146,7 @@ void dsql_front_look(const struct dsql_front *front, struct dsql_local_sight *si
 {
     sight->counts = front->counts;
     sight->open = front->open;
+    sight->logging_in = front->logins.count;
     sight->backends = front->backends.count;
     for (size_t i = 0; i < DSQL_FAULT_COUNT; i++)
         sight->struck[i] = front->faults.of[i].struck;

@@ -3,7 +3,8 @@
  * enforces the service's rules, and passes the rest to a private PostgreSQL. One process, one event
  * loop, no thread per connection.
  *
- *     loop.c       sockets and timers            front.c      accepting, limits, counting
+ *     loop.c       sockets and timers            front.c      limits, counting
+ *     accept.c     new connections, and those before login
  *     session.c    one client: TLS and bytes     login.c      startup packet, token
  *     relay.c      its statements on their way to PostgreSQL; answer.c the way back
  *     rewrite.c    what goes to PostgreSQL in the place of a statement
@@ -54,7 +55,9 @@ struct dsql_local_options {
     uint16_t port; /* 0: any; the chosen one afterwards */
     int64_t rate;  /* new connections a second */
     int64_t burst;
-    int64_t open_max; /* connections at once */
+    int64_t open_max;   /* connections at once */
+    int64_t logins_max; /* of them, before login */
+    int64_t login_limit_ns;
     int64_t lifetime_ns;
     bool no_wall;       /* PostgreSQL runs without wall.h's */
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
@@ -85,6 +88,9 @@ enum dsql_cut {
 struct dsql_session {
     struct dsql_front *front;
     struct dsql_session *next, *prev; /* in the front's list */
+    struct dsql_session *login_next, *login_prev;
+    bool logging_in; /* on the list of those before login */
+    struct dsql_mono began;
     struct dsql_corpse corpse;
     enum dsql_session_state state;
     bool admitted;       /* counts against open_max */
@@ -122,6 +128,12 @@ struct dsql_session {
 
 enum { DSQL_ADMISSIONS_MAX = 16384 };
 
+/* Those before login, the oldest first. */
+struct dsql_logins {
+    struct dsql_session *first, *last;
+    size_t count;
+};
+
 struct dsql_front {
     struct dsql_local_options *options;
     const struct dsql_postgres *pg;
@@ -133,6 +145,9 @@ struct dsql_front {
     struct dsql_sql_cache cache;
     struct dsql_loop loop;
     struct dsql_watch listener;
+    struct dsql_timer rest; /* runs while the listener is not watched, see accept.c */
+    bool is_short;          /* of descriptors or memory, at the last accept() */
+    struct dsql_logins logins;
     struct dsql_session *sessions;
     struct dsql_backends backends;
     struct dsql_unblock unblock;
@@ -172,6 +187,11 @@ static inline bool dsql_front_is_stalled(const struct dsql_front *front)
 {
     return dsql_heap_node_is_in(&front->stall.node);
 }
+
+/* accept.c */
+DSQL_MUST_USE enum dsql_rc dsql_accept_open(struct dsql_front *front, struct dsql_err *err);
+/* The session has logged in, or is over; no effect the second time. */
+void dsql_logins_leave(struct dsql_session *session);
 
 /* session.c */
 void dsql_session_begin(struct dsql_session *session);

@@ -37,6 +37,11 @@ void dsql_local_keys_fini(struct dsql_local_keys *keys)
     dsql_secret_fini(&keys->session_token);
 }
 
+bool dsql_local_keys_have_breaks(struct dsql_span text)
+{
+    return memchr(text.ptr, '\n', text.len) || memchr(text.ptr, '\r', text.len);
+}
+
 bool dsql_local_keys_is_id(struct dsql_span text)
 {
     for (size_t i = 0; i < text.len; i++)

@@ -29,6 +29,10 @@ DSQL_MUST_USE enum dsql_rc dsql_local_keys_write(const struct dsql_local_keys *k
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_parse(struct dsql_local_keys *keys,
                                                  struct dsql_span text);
 
+/* Whether a key has line breaks: it would be more than a line of the file and of the environment.
+ */
+bool dsql_local_keys_have_breaks(struct dsql_span text);
+
 /* An access key id is 3 to 64 letters, digits and underscores. */
 bool dsql_local_keys_is_id(struct dsql_span text);
 

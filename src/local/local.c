@@ -17,6 +17,8 @@ void dsql_local_options_default(struct dsql_local_options *options)
         .rate = 100,
         .burst = 1000,
         .open_max = 10000,
+        .logins_max = 1000,
+        .login_limit_ns = DSQL_M, /* as PostgreSQL's authentication_timeout */
         .lifetime_ns = DSQL_H,
         .time_scale = 1,
         .limits = dsql_sql_limits_default,

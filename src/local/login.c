@@ -203,6 +203,7 @@ static void welcome(struct dsql_session *session)
     dsql_pg_put_key_data(out, key[0] & INT32_MAX, key[1]);
     dsql_pg_put_ready(out, DSQL_PG_IDLE);
     session->state = DSQL_SESSION_ACTIVE;
+    dsql_logins_leave(session);
     session->catalog = front->catalog;
     dsql_pg_framer_expect(&session->from_client, &front->client_limits);
     dsql_loop_move(&front->loop, &session->life,

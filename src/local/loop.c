@@ -86,6 +86,11 @@ void dsql_loop_stop(struct dsql_loop *loop, struct dsql_timer *timer)
         dsql_heap_remove(&loop->timers, &timer->node);
 }
 
+bool dsql_loop_is_short(int number)
+{
+    return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
+}
+
 void dsql_loop_mourn(struct dsql_loop *loop, struct dsql_corpse *corpse,
                      void (*how)(struct dsql_corpse *corpse))
 {

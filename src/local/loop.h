@@ -55,6 +55,10 @@ DSQL_MUST_USE enum dsql_rc dsql_loop_start(struct dsql_loop *loop, struct dsql_t
 void dsql_loop_move(struct dsql_loop *loop, struct dsql_timer *timer, int64_t after_ns);
 void dsql_loop_stop(struct dsql_loop *loop, struct dsql_timer *timer);
 
+/* Whether accept() failed because descriptors or memory are short: the listener stays ready, and
+ * whoever watches it must pause. */
+bool dsql_loop_is_short(int number);
+
 void dsql_loop_mourn(struct dsql_loop *loop, struct dsql_corpse *corpse,
                      void (*bury)(struct dsql_corpse *corpse));
 

@@ -153,9 +153,6 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_fol
 {
     bool made;
     *pg = (struct dsql_postgres){0};
-    if (strchr(folder->path, ':'))
-        return dsql_err_set(err, DSQL_INVALID, "the path %.100s may not have a colon",
-                            folder->path);
     dsql_folder_path(folder, "pg", &pg->data);
     dsql_folder_path(folder, "run/.s.PGSQL.5432", &pg->socket);
     enum dsql_rc rc = dsql_programs_find(&pg->programs, folder, no_wall, err);

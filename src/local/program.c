@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,8 @@ __attribute__((noreturn)) static void become(const struct dsql_programs *program
         char *const env[] = {path, locale, NULL};
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        /* Nor what our caller has left open: the wall does not ask who opened a file. */
+        (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
         execve(program, (char *const *)(const void *)argv, env);
         (void)dprintf(STDERR_FILENO, "can't run %s: %s\n", program, strerror(errno));
     }

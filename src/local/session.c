@@ -55,6 +55,7 @@ void dsql_session_close(struct dsql_session *session)
         front->sessions = session->next;
     if (session->next)
         session->next->prev = session->prev;
+    dsql_logins_leave(session);
     front->counts.closed++;
     front->open -= session->admitted;
     dsql_loop_stop(&front->loop, &session->life);

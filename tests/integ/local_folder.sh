@@ -18,7 +18,13 @@ single() {
 
 procedures() { in_env psql -Atc "select count(*) from pg_proc where proname = 'wait_for_job'"; }
 
+# A file that the caller has open stays the caller's: PostgreSQL does not inherit it.
+echo inherited >"$scratch/open"
+exec 7<"$scratch/open"
 start_local --port 0
+exec 7<&-
+ls -l "/proc/$(head -1 "$data/pg/postmaster.pid")/fd" >"$scratch/fds"
+! grep -qF "$scratch/open" "$scratch/fds" || fail "inherited: $(cat "$scratch/fds")"
 in_env psql -qc 'create table kept (id int primary key)'
 in_env psql -qc 'insert into kept values (5)'
 stop_local
