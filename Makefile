@@ -37,6 +37,8 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFE
 	@$(BUILD)/dsql sim fuzz --seconds 60
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/schema_kill.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) PROP_SCALE=20 PROP_SEED=$$$$ bash tests/integ/tx_outcomes.sh
+	@bash tests/tx_mutants.sh
 	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
 	@$(CMAKE) -S . -B $(BUILD)/asan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
 	    -DDSQL_SANITIZE=address,undefined

@@ -56,7 +56,8 @@ enum dsql_class {
     X(DATABASE,         PERMANENT, "the database reported an error")                               \
     X(DUPLICATE,        PERMANENT, "a row with this key exists already")                           \
     X(TOO_LARGE,        PERMANENT, "a size limit of Aurora DSQL was exceeded")                     \
-    X(UNAVAILABLE,      BUSY,      "the database is not available at the moment")
+    X(UNAVAILABLE,      BUSY,      "the database is not available at the moment")              \
+    X(APPLIED,          PERMANENT, "the change was applied, and what came after it failed")
 /* clang-format on */
 
 enum dsql_rc {

@@ -17,9 +17,10 @@ extern "C" {
 #endif
 
 enum dsql_stmt_flag {
-    DSQL_STMT_PREPARE = 1, /* prepared under its name at its first use on each connection, at no
-                            * round trip of its own */
-    DSQL_STMT_READ = 2,    /* changes nothing: run alone, its outcome is never unknown */
+    DSQL_STMT_PREPARE = 1, /* prepared as "dsql." and its name at its first use on each connection,
+                            * at no round trip of its own */
+    DSQL_STMT_READ = 2,    /* changes nothing: run alone, its outcome is never unknown nor
+                            * DSQL_APPLIED */
     DSQL_STMT_RAISES = 4,  /* built with DSQL_RAISING or DSQL_EXPECTING: what does not hold is an
                             * error of the server's, a division by zero */
     DSQL_STMT_TEXT = 8,    /* rows come as text, for types without a binary getter below */

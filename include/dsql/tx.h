@@ -50,7 +50,8 @@ DSQL_API void dsql_cancel_destroy(struct dsql_cancel *cancel);
 /*
  * What a transaction does. It may run several times: it must not change its inputs nor anything
  * outside the database. DSQL_OK commits; anything else rolls back and is the outcome, except that a
- * transaction which met a conflict is run again whatever the body made of it.
+ * transaction which met a conflict is run again, and one whose answer was lost is
+ * DSQL_COMMIT_UNKNOWN, whatever the body made of it. (policy.single has its own rule.)
  */
 typedef enum dsql_rc dsql_tx_fn(struct dsql_tx *tx, void *arg, struct dsql_err *err);
 
@@ -69,7 +70,11 @@ struct dsql_tx_policy {
     struct dsql_cancel *cancel; /* NULL for none */
     bool read_only;
     /* The one statement of the body is a transaction by itself: no BEGIN, no COMMIT. A second
-     * statement is refused. */
+     * statement is refused. Once the statement has been waited for it can't be taken back: when the
+     * body, or a further call, fails after a statement that changed something, the outcome is
+     * DSQL_APPLIED, and it is not run again. A statement whose fence the server does not raise
+     * (see DSQL_RAISING) gets BEGIN and COMMIT all the same: its row count is looked at before
+     * COMMIT. */
     bool single;
     /* Of dsql_tx_run: settles an unknown commit. Without it DSQL_COMMIT_UNKNOWN is the outcome. If
      * it was not applied, the transaction is run again as after a conflict. */
@@ -98,18 +103,23 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_begin(struct dsql_pool *pool, const 
 
 /* Sends what is queued, and COMMIT. tx and its tickets are gone whatever the outcome. A failed
  * transaction can only be rolled back: then it is, and the answer is what made it fail.
- * DSQL_CONFLICT, DSQL_SCHEMA_CHANGED, DSQL_CONDITION_FAILED: nothing was applied.
- * DSQL_COMMIT_UNKNOWN: nobody knows. */
+ * DSQL_OK: it was applied. DSQL_COMMIT_UNKNOWN: nobody knows. DSQL_APPLIED, with policy.single
+ * only: the statement was, and something failed after it. Anything else: nothing was applied. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err);
 
-/* Ends the transaction; nothing of it stays. tx and its tickets are gone. */
+/* Ends the transaction; nothing of it stays, except, with policy.single, a statement that was
+ * waited for. tx and its tickets are gone. */
 DSQL_API void dsql_tx_rollback(struct dsql_tx *tx);
 
 /*
  * Statements. Statement, parameters and what they point to are needed during the call only. Once
  * one has failed the transaction has failed: every further call answers with the first error, whose
  * message names the statement it belongs to, however late it came to light. DSQL_INVALID is a
- * statement or a parameter that can't be sent; dsql/err.h has the database's errors.
+ * statement or a parameter that can't be sent: also COPY, and what begins or ends a transaction.
+ * dsql/err.h has the database's errors.
+ *
+ * A statement that somebody dropped on the server (DEALLOCATE) is prepared anew. Where that comes
+ * to light only by its error, the error is DSQL_SCHEMA_CHANGED, once.
  */
 
 /* Runs a statement and waits. *affected (may be NULL): rows changed, or returned. */
@@ -169,7 +179,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas_defer(struct dsql_tx *tx, const str
                                                    const struct dsql_fence *fence,
                                                    struct dsql_err *err);
 
-/* One fenced update as a transaction of its own. */
+/* One fenced update as a transaction of its own: one round trip if the server raises the fence (a
+ * statement built with DSQL_RAISING, rows 0), two otherwise. */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_fenced_update(struct dsql_pool *pool, const char *operation, const struct dsql_stmt *stmt,
                    const struct dsql_param *params, size_t count, const struct dsql_fence *fence,

@@ -28,9 +28,7 @@ enum dsql_rc dsql_fenced_update_on(const struct dsql_source *source, const char 
         its = *policy;
     else
         dsql_tx_policy_default(&its);
-    /* One statement that hits nothing changes nothing: committed by itself it is one round trip. An
-     * exact count can be wrong after a change, so that one is looked at before COMMIT. */
-    its.single = fence->rows == 0;
+    its.single = true; /* without BEGIN only if the server raises the fence */
     struct fenced f = {stmt, params, count, fence};
     return dsql_tx_run_on(source, operation, fenced_body, &f, &its, err);
 }
@@ -99,7 +97,13 @@ enum dsql_rc dsql_auto_fenced_update_on(const struct dsql_source *source, const 
     if (!a.params)
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for %zu parameters", update->count);
     memcpy(a.params, update->params, update->count * sizeof(*a.params));
-    enum dsql_rc rc = dsql_tx_run_on(source, operation, auto_fenced_body, &a, policy, err);
+    struct dsql_tx_policy its;
+    if (policy)
+        its = *policy;
+    else
+        dsql_tx_policy_default(&its);
+    its.single = false; /* it is two statements */
+    enum dsql_rc rc = dsql_tx_run_on(source, operation, auto_fenced_body, &a, &its, err);
     free(a.params);
     return rc;
 }

@@ -58,6 +58,20 @@ static void forget(struct dsql_prepared *list)
     list->len = 0;
 }
 
+void dsql_prepared_renew(struct dsql_prepared *list)
+{
+    forget(list);
+    list->generation++;
+}
+
+/* What a result says of the session's statements. */
+static void learn(struct dsql_prepared *list, PGresult *result)
+{
+    const char *tag = PQcmdStatus(result);
+    if (tag[0] == 'D' && (strcmp(tag, "DEALLOCATE ALL") == 0 || strcmp(tag, "DISCARD ALL") == 0))
+        dsql_prepared_renew(list);
+}
+
 static int on_event(PGEventId event, void *info, void *pass_through)
 {
     (void)pass_through;
@@ -65,7 +79,12 @@ static int on_event(PGEventId event, void *info, void *pass_through)
         struct dsql_prepared *list = calloc(1, sizeof(*list));
         return list && PQsetInstanceData(((PGEventRegister *)info)->conn, on_event, list);
     }
-    if (event == PGEVT_CONNRESET) {
+    if (event == PGEVT_RESULTCREATE) {
+        PGEventResultCreate *created = info;
+        struct dsql_prepared *list = PQinstanceData(created->conn, on_event);
+        if (list)
+            learn(list, created->result);
+    } else if (event == PGEVT_CONNRESET) {
         struct dsql_prepared *list = PQinstanceData(((PGEventConnReset *)info)->conn, on_event);
         if (list)
             forget(list);
@@ -92,9 +111,10 @@ enum dsql_rc dsql_prepared_find(const struct dsql_prepared *list, const struct d
 {
     *key = (struct dsql_prepared_key){.name = hash(stmt->name), .sql = hash(stmt->sql)};
     if (list->generation == 0)
-        snprintf(name, DSQL_PREPARED_NAME_MAX + 1, "%s", stmt->name);
+        snprintf(name, DSQL_PREPARED_NAME_MAX + 1, DSQL_PREPARED_PREFIX "%s", stmt->name);
     else
-        snprintf(name, DSQL_PREPARED_NAME_MAX + 1, "%s.%u", stmt->name, list->generation);
+        snprintf(name, DSQL_PREPARED_NAME_MAX + 1, DSQL_PREPARED_PREFIX "%s.%u", stmt->name,
+                 list->generation);
     if (list->cap == 0)
         return DSQL_NOT_FOUND;
     const struct slot *slot = slot_of(list->slots, list->cap, key->name);
@@ -117,10 +137,4 @@ void dsql_prepared_drop(struct dsql_prepared *list, struct dsql_prepared_key key
 {
     if (list->cap)
         slot_of(list->slots, list->cap, key.name)->present = false;
-}
-
-void dsql_prepared_renew(struct dsql_prepared *list)
-{
-    forget(list);
-    list->generation++;
 }

@@ -1,6 +1,8 @@
 /*
  * Which statements a connection has prepared. The list hangs on the PGconn itself and goes away
- * with it, so that whoever opens and closes connections need not know of it.
+ * with it, so that whoever opens and closes connections need not know of it. It sees every result
+ * of the connection, also of those who use libpq directly: after DEALLOCATE ALL and DISCARD ALL it
+ * is empty.
  */
 #ifndef DSQL_TX_PREPARED_H
 #define DSQL_TX_PREPARED_H
@@ -11,6 +13,9 @@
 
 struct pg_conn;
 struct dsql_prepared;
+
+/* All names on the server begin with it, so that they are nobody else's. */
+#define DSQL_PREPARED_PREFIX "dsql."
 
 enum { DSQL_STMT_NAME_MAX = 50, DSQL_PREPARED_NAME_MAX = 63 };
 

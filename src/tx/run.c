@@ -27,14 +27,16 @@ static enum dsql_rc run_body(struct run *run, const struct dsql_work *work)
             run->err = tx->wire.failed;
         return rc;
     }
-    /* The body may have made its own of an error; a conflict is a conflict all the same. */
-    if (dsql_rc_class(tx->wire.failed.rc) == DSQL_CLASS_RETRY) {
+    /* The body may have made its own of an error; a conflict is a conflict all the same, and a
+     * statement by itself whose answer is missing may have been applied. */
+    enum dsql_rc failed = tx->wire.failed.rc;
+    if (dsql_rc_class(failed) == DSQL_CLASS_RETRY || failed == DSQL_COMMIT_UNKNOWN) {
         run->err = tx->wire.failed;
-        return run->err.rc;
+        return failed;
     }
     if (run->err.rc != rc) /* it did not say more than the code */
         dsql_err_set(&run->err, rc, "%s", dsql_rc_text(rc));
-    return rc;
+    return tx->wire.applied ? dsql_wire_fail_applied(&run->err) : rc;
 }
 
 /* One try, up to its outcome. Its transaction is not yet ended. */
@@ -151,7 +153,9 @@ enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *oper
         rc = try_once(&run, work);
         dsql_observe_try(&run.tx.observer, rc, &run.err);
         bool settled = false;
-        if (rc == DSQL_COMMIT_UNKNOWN) {
+        /* The body may answer DSQL_COMMIT_UNKNOWN of another transaction: this one is rolled back.
+         */
+        if (run.tx.has_wire && run.tx.wire.failed.rc == DSQL_COMMIT_UNKNOWN) {
             dsql_tx_stop(&run.tx, false); /* the settling may need its place in the pool */
             rc = settle(&run);
             settled = rc == DSQL_LOST;

@@ -10,11 +10,8 @@
 void dsql_wire_open(struct dsql_wire *wire, PGconn *pg, const struct dsql_wire_limits *limits,
                     bool read_only, bool single)
 {
-    *wire = (struct dsql_wire){.pg = pg,
-                               .limits = *limits,
-                               .read_only = read_only,
-                               .single = single,
-                               .failed_at = SIZE_MAX};
+    *wire = (struct dsql_wire){
+        .pg = pg, .limits = *limits, .read_only = read_only, .one = single, .failed_at = SIZE_MAX};
     if (PQsetnonblocking(pg, 1) == 0 && PQenterPipelineMode(pg) == 1)
         return;
     wire->dead = true;
@@ -71,7 +68,7 @@ static bool has_open_fence(const struct dsql_wire *wire)
 {
     for (size_t i = wire->answered; i < wire->len; i++) {
         const struct dsql_wire_entry *e = &wire->entries[i];
-        if (e->fence && (!(e->flags & DSQL_STMT_RAISES) || e->fence->rows > 0))
+        if (e->fence && !(e->flags & DSQL_STMT_RAISES && e->fence->rows == 0))
             return true;
     }
     return false;
@@ -82,6 +79,8 @@ enum dsql_rc dsql_wire_commit(struct dsql_wire *wire)
     enum dsql_rc rc = wire->failed.rc;
     if (rc == DSQL_OK && (wire->single || has_open_fence(wire)))
         rc = dsql_wire_flush(wire);
+    if (rc != DSQL_OK && wire->applied)
+        return dsql_wire_fail_applied(&wire->failed);
     if (rc != DSQL_OK || wire->single || wire->len == 0)
         return rc;
     /* Better a certain no than an unknown outcome. */

@@ -7,8 +7,11 @@
  *
  * Invariants: (W1) entries are answered in the order they were queued; (W2) after the first failure
  * nothing more is queued but Sync and ROLLBACK; (W3) COMMIT is queued only when no unanswered entry
- * holds a fence that the server would not raise; (W4) the outcome is unknown only if COMMIT was
- * queued, no error was received for an entry before it, and no answer to it came.
+ * holds a fence that the server would not raise, and a statement with such a fence is never sent
+ * without BEGIN; (W4) the outcome is unknown only if COMMIT was queued, no error was received for
+ * an entry before it, and no answer to it came; (W5) only this file's code begins and ends
+ * transactions, so that what it knows of them is true; (W6) once something was applied the outcome
+ * is DSQL_OK, DSQL_APPLIED or DSQL_COMMIT_UNKNOWN.
  */
 #ifndef DSQL_TX_WIRE_H
 #define DSQL_TX_WIRE_H
@@ -32,11 +35,14 @@ struct dsql_wire_limits {
 struct dsql_wire {
     struct pg_conn *pg;
     struct dsql_wire_limits limits;
-    bool read_only, single;
+    bool read_only;
+    bool one;    /* the caller wants one statement only */
+    bool single; /* that statement is a transaction by itself: no BEGIN, no COMMIT */
     struct dsql_wire_entry *entries;
     size_t len, cap;
     size_t answered; /* entries before this one are */
     bool committed;  /* COMMIT was answered */
+    bool applied;    /* a single statement has changed something, and that can't be undone */
     bool dead;       /* the connection must be closed */
     bool stale_plan;
     struct dsql_err failed; /* the first failure; rc DSQL_OK while there is none */
@@ -62,6 +68,10 @@ DSQL_MUST_USE enum dsql_rc dsql_wire_take(struct dsql_wire *wire, size_t at, int
                                           struct pg_result **result);
 
 DSQL_MUST_USE enum dsql_rc dsql_wire_commit(struct dsql_wire *wire);
+
+/* An error (NULL for none) that came after something was committed: adds that to it. DSQL_APPLIED.
+ */
+DSQL_MUST_USE enum dsql_rc dsql_wire_fail_applied(struct dsql_err *err);
 
 /* Does nothing if no transaction is open. Waits at most a moment; the connection is dead if that
  * was not enough. */

@@ -65,6 +65,19 @@ static void take_error(struct dsql_wire *wire, size_t at, const PGresult *result
         dsql_wire_fail_answered(wire, blamed(wire, at), result);
 }
 
+/* A Sync that is answered without an error before it has committed a statement by itself. (W6) */
+static void note_applied(struct dsql_wire *wire)
+{
+    if (!wire->single || wire->failed.rc != DSQL_OK)
+        return;
+    for (size_t i = 0; i < wire->len; i++) {
+        const struct dsql_wire_entry *e = &wire->entries[i];
+        bool hit_nothing = e->verb == DSQL_VERB_COUNTED && e->affected == 0;
+        if (e->kind == DSQL_WIRE_STATEMENT && !(e->flags & DSQL_STMT_READ) && !hit_nothing)
+            wire->applied = true;
+    }
+}
+
 /* One result of libpq's, for the entry that is answered next. */
 static void take_result(struct dsql_wire *wire, PGresult *result)
 {
@@ -72,6 +85,7 @@ static void take_result(struct dsql_wire *wire, PGresult *result)
     ExecStatusType status = PQresultStatus(result);
     switch ((int)status) {
     case PGRES_PIPELINE_SYNC:
+        note_applied(wire);
         wire->answered++; /* no NULL follows */
         PQclear(result);
         break;
@@ -88,10 +102,9 @@ static void take_result(struct dsql_wire *wire, PGresult *result)
             take_error(wire, wire->answered, result);
         } else if (status == PGRES_FATAL_ERROR) {
             (void)dsql_wire_fail_broken(wire);
-        } else { /* COPY and the like can't be driven from here */
-            wire->dead = true;
-            (void)dsql_wire_fail(wire, DSQL_UNSUPPORTED, entry->name,
-                                 "it wants an exchange that is not supported");
+        } else { /* it can't be driven from here, and the server goes on with what is behind it */
+            (void)dsql_wire_fail_unanswered(wire, DSQL_UNSUPPORTED,
+                                            "it wants an exchange that is not supported");
         }
         PQclear(result);
         break;

@@ -24,8 +24,8 @@ const char *dsql_wire_current(const struct dsql_wire *wire)
  */
 static bool commit_in_flight(const struct dsql_wire *wire)
 {
-    if (wire->read_only)
-        return false; /* what only reads has nothing to commit */
+    if (wire->read_only && !wire->single)
+        return false; /* BEGIN READ ONLY: it has nothing to commit */
     for (size_t i = 0; i < wire->len; i++) {
         const struct dsql_wire_entry *e = &wire->entries[i];
         if (e->kind == DSQL_WIRE_COMMIT && !e->answered)
@@ -40,7 +40,7 @@ static bool commit_in_flight(const struct dsql_wire *wire)
 
 enum dsql_rc dsql_wire_fail_unanswered(struct dsql_wire *wire, enum dsql_rc rc, const char *why)
 {
-    wire->dead = true;
+    wire->dead = true; /* nothing that is still queued may be brought to an end */
     if (wire->committed)
         return DSQL_OK; /* what came after the answer to COMMIT does not matter */
     enum dsql_rc final = rc;
@@ -51,6 +51,14 @@ enum dsql_rc dsql_wire_fail_unanswered(struct dsql_wire *wire, enum dsql_rc rc, 
     if (first && final == DSQL_COMMIT_UNKNOWN)
         dsql_err_hint(&wire->failed, "look whether the change is there before running it again");
     return wire->failed.rc;
+}
+
+enum dsql_rc dsql_wire_fail_applied(struct dsql_err *err)
+{
+    if (err)
+        dsql_err_set(err, DSQL_APPLIED, "applied, but failed afterwards: %s", err->message);
+    dsql_err_hint(err, "what is committed can't be rolled back");
+    return DSQL_APPLIED;
 }
 
 struct dsql_shown dsql_wire_reason(const struct dsql_wire *wire)
@@ -97,6 +105,23 @@ void dsql_wire_fail_condition(struct dsql_wire *wire, const struct dsql_wire_ent
     (void)dsql_err_condition(&wire->failed, entry->name, &fence, rows);
 }
 
+/* Whether the session has lost a statement that is in the list of prepared ones, or has one of that
+ * name which is not: somebody else sent DEALLOCATE or PREPARE. The list is then made anew. */
+static bool is_about_prepared(const struct dsql_wire_entry *entry, const char *sqlstate,
+                              const char *message)
+{
+    bool is_ours = entry->kind == DSQL_WIRE_PREPARE || entry->flags & DSQL_STMT_PREPARE;
+    bool is_kind = strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0;
+    const char *at = is_ours && is_kind && message ? strstr(message, DSQL_PREPARED_PREFIX) : NULL;
+    return at && strncmp(at + strlen(DSQL_PREPARED_PREFIX), entry->name, strlen(entry->name)) == 0;
+}
+
+static bool ends_session(const PGresult *result)
+{
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
 void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entry *entry,
                              const PGresult *result)
 {
@@ -115,9 +140,11 @@ void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entr
         (wire->single && entry->kind == DSQL_WIRE_STATEMENT && !(entry->flags & DSQL_STMT_READ));
     enum dsql_phase phase = commits ? DSQL_PHASE_COMMIT : DSQL_PHASE_STATEMENT;
     struct dsql_verdict verdict = dsql_classify(phase, sqlstate, message, hint);
+    if (is_about_prepared(entry, sqlstate, message))
+        verdict = (struct dsql_verdict){.rc = DSQL_SCHEMA_CHANGED, .stale_plan = true};
     /* A session that ends says so to whatever it is doing; who relays its words may not keep their
      * order. So with COMMIT on its way nothing is certain. */
-    if (verdict.rc == DSQL_LOST && commit_in_flight(wire))
+    if ((verdict.rc == DSQL_LOST || ends_session(result)) && commit_in_flight(wire))
         verdict.rc = DSQL_COMMIT_UNKNOWN;
     wire->stale_plan |= verdict.stale_plan;
     wire->failed_at = (size_t)(entry - wire->entries);

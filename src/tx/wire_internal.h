@@ -11,6 +11,7 @@
 
 #include "base/shown.h"
 #include "tx/condition.h"
+#include "tx/verb.h"
 #include "tx/wire.h"
 
 enum dsql_wire_kind {
@@ -33,8 +34,9 @@ struct dsql_fence_note {
 struct dsql_wire_entry {
     enum dsql_wire_kind kind;
     unsigned flags; /* of the statement */
-    bool wanted;    /* the result is kept */
-    bool answered;  /* a result came, be it an error; the NULL behind it may not yet have */
+    enum dsql_verb verb;
+    bool wanted;   /* the result is kept */
+    bool answered; /* a result came, be it an error; the NULL behind it may not yet have */
     char name[DSQL_STMT_NAME_MAX + 1];
     struct dsql_prepared_key prepared;
     struct dsql_fence_note *fence;

@@ -96,6 +96,9 @@ static enum dsql_rc queue_statement(struct dsql_wire *wire, const struct dsql_st
 {
     char name[DSQL_PREPARED_NAME_MAX + 1];
     bool prepare = stmt->flags & DSQL_STMT_PREPARE;
+    enum dsql_verb verb = dsql_verb_of(stmt->sql);
+    if (verb == DSQL_VERB_FORGET && dsql_prepared_of(wire->pg))
+        dsql_prepared_renew(dsql_prepared_of(wire->pg)); /* what is queued behind must know it */
     if (prepare) {
         enum dsql_rc rc = queue_prepare(wire, stmt, params, name);
         if (rc != DSQL_OK)
@@ -105,6 +108,7 @@ static enum dsql_rc queue_statement(struct dsql_wire *wire, const struct dsql_st
     if (!entry)
         return no_memory(wire, stmt->name);
     entry->flags = stmt->flags;
+    entry->verb = verb;
     entry->wanted = wanted;
     if (fence) {
         entry->fence = malloc(sizeof(*entry->fence));
@@ -131,6 +135,43 @@ static bool has_statement(const struct dsql_wire *wire)
     return false;
 }
 
+/* Whether the server itself refuses to go on when the fence does not hold. */
+static bool is_raised(const struct dsql_stmt *stmt, const struct dsql_fence *fence)
+{
+    return stmt->flags & DSQL_STMT_RAISES && fence->rows == 0;
+}
+
+static bool is_framed(const char *sql, const char *before, const char *after)
+{
+    size_t len = strlen(sql), head = strlen(before), tail = strlen(after);
+    return len > head + tail && strncmp(sql, before, head) == 0 &&
+           strcmp(sql + len - tail, after) == 0;
+}
+
+/* Whether the text is what DSQL_RAISING or DSQL_EXPECTING makes, or the contrary of the latter: a
+ * COMMIT is sent right behind it. */
+static bool is_raising(const char *sql)
+{
+    return is_framed(sql, "WITH hit AS (", " RETURNING 1) SELECT count(*), 1/count(*) FROM hit") ||
+           is_framed(sql, "SELECT 1/(CASE WHEN (", " END)");
+}
+
+/* What must not be sent: (W3), (W5). NULL if it may. */
+static const char *why_not(const struct dsql_wire *wire, const struct dsql_stmt *stmt)
+{
+    enum dsql_verb verb = dsql_verb_of(stmt->sql);
+    if (verb == DSQL_VERB_CONTROL)
+        return "a transaction is begun and ended by dsql_tx_begin(), dsql_tx_commit() and "
+               "dsql_tx_rollback() only";
+    if (verb == DSQL_VERB_COPY)
+        return "COPY can't be part of a transaction here; use dsql_conn_pg() and libpq for it";
+    if (stmt->flags & DSQL_STMT_RAISES && !is_raising(stmt->sql))
+        return "it has DSQL_STMT_RAISES and was built with neither DSQL_RAISING nor DSQL_EXPECTING";
+    if (wire->one && has_statement(wire))
+        return "a second statement in a single-statement run";
+    return NULL;
+}
+
 enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt,
                             const struct dsql_param *params, size_t count,
                             const struct dsql_fence *fence, bool wanted, size_t *at)
@@ -140,9 +181,11 @@ enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt
     if (!stmt->name || !stmt->sql || !*stmt->name || strlen(stmt->name) > DSQL_STMT_NAME_MAX)
         return dsql_wire_fail(wire, DSQL_INVALID, "statement",
                               "it needs a text, and a name of 1 to 50 bytes");
-    if (wire->single && has_statement(wire))
-        return dsql_wire_fail(wire, DSQL_INVALID, stmt->name,
-                              "a second statement in a single-statement run");
+    const char *refused = why_not(wire, stmt);
+    if (refused)
+        return dsql_wire_fail(wire, DSQL_INVALID, stmt->name, refused);
+    if (wire->len == 0)
+        wire->single = wire->one && (!fence || is_raised(stmt, fence));
 
     struct dsql_err why;
     struct dsql_params encoded;

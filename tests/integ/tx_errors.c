@@ -58,18 +58,93 @@ TEST(what_the_service_does_not_support_is_a_bug)
                      1);
 }
 
-TEST(copy_is_refused_and_costs_the_connection)
+/* Neither may be sent: COPY needs an exchange of its own while the server goes on to COMMIT, and
+ * who ends the transaction makes every later answer untrue. */
+TEST(copy_and_the_ends_of_transactions_are_refused)
 {
-    static const struct dsql_stmt copy = {.name = "copy", .sql = "COPY t FROM STDIN"};
+    static const char *const texts[] = {
+        "COPY t TO STDOUT", "COPY t FROM STDIN", "/* a */ COPY t TO STDOUT", "COMMIT", "ROLLBACK",
+        "-- a\nEND",        "START TRANSACTION", "PREPARE TRANSACTION 'a'",
+    };
     struct dsql_err err = {0};
     unsigned before = db.discarded;
-    struct dsql_tx *tx = begin();
-    assert_int_not_equal(dsql_tx_exec(tx, &copy, NULL, 0, NULL, &err), DSQL_OK);
-    dsql_tx_rollback(tx);
-    assert_in_range(db.discarded - before, 0, 1);
-    tx = begin();
-    ok(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(1)), NULL, NULL));
-    dsql_tx_rollback(tx);
+    for (size_t i = 0; i < DSQL_COUNT_OF(texts); i++) {
+        struct dsql_stmt stmt = {.name = "refused", .sql = texts[i]};
+        struct dsql_tx *tx = begin();
+        ok(dsql_tx_defer(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(1)), &err));
+        assert_int_equal(dsql_tx_defer(tx, &stmt, NULL, 0, &err), DSQL_INVALID);
+        assert_memory_equal(err.message, "refused: ", 9);
+        assert_int_equal(dsql_tx_commit(tx, &err), DSQL_INVALID);
+        assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10);
+    }
+    assert_int_equal(db.discarded, before);
+}
+
+struct after {
+    int runs;
+    enum dsql_rc rc;
+};
+
+static enum dsql_rc fail_afterwards(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    struct after *after = arg;
+    after->runs++;
+    enum dsql_rc rc = dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(77)), NULL, err);
+    return rc == DSQL_OK ? dsql_err_set(err, after->rc, "no wish") : rc;
+}
+
+/* What is committed can't be taken back, nor may it be run again. */
+TEST(what_fails_after_a_single_statement_is_called_applied)
+{
+    static const enum dsql_rc codes[] = {DSQL_NOT_FOUND, DSQL_CONFLICT, DSQL_LOST,
+                                         DSQL_COMMIT_UNKNOWN};
+    struct dsql_tx_policy policy;
+    quick(&policy);
+    policy.single = true;
+    policy.retry.reconnects = 3;
+    struct dsql_err err = {0};
+    for (size_t i = 0; i < DSQL_COUNT_OF(codes); i++) {
+        struct after after = {.rc = codes[i]};
+        assert_int_equal(
+            dsql_tx_run_on(&db.source, "after", fail_afterwards, &after, &policy, &err),
+            DSQL_APPLIED);
+        assert_non_null(strstr(err.message, "no wish"));
+        assert_int_equal(after.runs, 1);
+    }
+    struct dsql_tx *tx;
+    ok(dsql_tx_begin_on(&db.source, "after", &policy, &tx, &err));
+    ok(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(78)), NULL, &err));
+    assert_int_equal(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i32(79)), NULL, &err),
+                     DSQL_INVALID);
+    assert_int_equal(dsql_tx_commit(tx, &err), DSQL_APPLIED);
+    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 78);
+}
+
+static enum dsql_rc ask(struct dsql_tx *tx, void *arg, bool *applied, struct dsql_err *err)
+{
+    (void)tx;
+    (void)err;
+    ++*(int *)arg;
+    *applied = true;
+    return DSQL_OK;
+}
+
+/* The body may pass on what it heard of another transaction: its own is rolled back all the same.
+ */
+TEST(only_a_lost_answer_is_settled)
+{
+    struct dsql_tx_policy policy;
+    quick(&policy);
+    int asked = 0;
+    policy.settle = ask;
+    policy.settle_arg = &asked;
+    struct after after = {.rc = DSQL_COMMIT_UNKNOWN};
+    struct dsql_err err = {0};
+    assert_int_equal(dsql_tx_run_on(&db.source, "passed", fail_afterwards, &after, &policy, &err),
+                     DSQL_COMMIT_UNKNOWN);
+    assert_int_equal(asked, 0);
+    assert_int_equal(after.runs, 1);
+    assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10);
 }
 
 int main(void)
@@ -79,7 +154,9 @@ int main(void)
         EACH(an_error_names_its_own_statement),
         EACH(the_first_error_stays),
         EACH(what_the_service_does_not_support_is_a_bug),
-        EACH(copy_is_refused_and_costs_the_connection),
+        EACH(copy_and_the_ends_of_transactions_are_refused),
+        EACH(what_fails_after_a_single_statement_is_called_applied),
+        EACH(only_a_lost_answer_is_settled),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tx_db_close();

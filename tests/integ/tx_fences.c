@@ -65,7 +65,10 @@ TEST(fenced_updates_are_one_call)
     struct dsql_fence fence = {.entity = "row", .key = "1", .token = "v 10"};
     ok(dsql_fenced_update_on(&db.source, "fenced", &CAS_V,
                              PARAMS(dsql_i32(1), dsql_i32(11), dsql_i32(10)), &fence, NULL, &err));
-    assert_int_equal(round_trips("fenced"), 1);
+    assert_int_equal(round_trips("fenced"), 2);
+    ok(dsql_fenced_update_on(&db.source, "raising", &CAS_V_RAISING,
+                             PARAMS(dsql_i32(3), dsql_i32(31), dsql_i32(30)), &fence, NULL, &err));
+    assert_int_equal(round_trips("raising"), 1);
     assert_int_equal(dsql_fenced_update_on(&db.source, "fenced", &CAS_V,
                                            PARAMS(dsql_i32(1), dsql_i32(12), dsql_i32(10)), &fence,
                                            NULL, &err),
@@ -85,6 +88,51 @@ TEST(fenced_updates_are_one_call)
                      DSQL_NOT_FOUND);
 }
 
+static const struct dsql_stmt TWO = {.name = "two", .sql = "UPDATE t SET v = 0 WHERE id < 3"};
+
+static enum dsql_rc fence_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    const struct dsql_stmt *stmt = arg;
+    struct dsql_fence one = {"row", "1", "it", 1}, any = {"row", "1", "it", 0};
+    return dsql_cas(tx, stmt, NULL, 0, stmt == &TWO ? &one : &any, err);
+}
+
+/* A row count that the server does not judge comes too late once the statement is committed. */
+TEST(a_fence_of_a_single_statement_is_looked_at_before_commit)
+{
+    static const struct dsql_stmt hidden = {
+        .name = "hidden",
+        .sql = "WITH a AS (UPDATE t SET v = 0 WHERE id = 1) UPDATE t SET v = 0 WHERE id = 99"};
+    static const struct dsql_stmt ddl = {.name = "ddl",
+                                         .sql = "CREATE TABLE fenced (id int primary key)"};
+    const struct dsql_stmt *const stmts[] = {&TWO, &hidden, &ddl};
+    struct dsql_tx_policy policy;
+    dsql_tx_policy_default(&policy);
+    policy.single = true;
+    for (size_t i = 0; i < DSQL_COUNT_OF(stmts); i++) {
+        struct dsql_stmt stmt = *stmts[i];
+        struct dsql_err err = {0};
+        assert_int_equal(dsql_tx_run_on(&db.source, "single", fence_body,
+                                        i == 0 ? (void *)&TWO : (void *)&stmt, &policy, &err),
+                         DSQL_CONDITION_FAILED);
+        assert_int_equal(number("SELECT sum(v) FROM t"), 60);
+    }
+    assert_int_equal(number("SELECT count(*) FROM pg_class WHERE relname = 'fenced'"), 0);
+}
+
+/* A COMMIT is sent right behind such a statement: the server must be the one to raise. */
+TEST(what_does_not_raise_is_not_taken_for_it)
+{
+    struct dsql_stmt stmt = CAS_V;
+    stmt.flags = DSQL_STMT_RAISES;
+    struct dsql_err err = {0};
+    struct dsql_tx *tx = begin();
+    assert_int_equal(dsql_cas_defer(tx, &stmt, PARAMS(dsql_i32(1), dsql_i32(11), dsql_i32(99)),
+                                    &(struct dsql_fence){"row", "1", "v 99", 0}, &err),
+                     DSQL_INVALID);
+    dsql_tx_rollback(tx);
+}
+
 int main(void)
 {
     tx_db_open();
@@ -93,6 +141,8 @@ int main(void)
         EACH(a_fence_that_holds_passes_with_the_true_count),
         EACH(an_exact_count_is_checked_before_commit),
         EACH(fenced_updates_are_one_call),
+        EACH(a_fence_of_a_single_statement_is_looked_at_before_commit),
+        EACH(what_does_not_raise_is_not_taken_for_it),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tx_db_close();

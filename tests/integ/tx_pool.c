@@ -2,6 +2,7 @@
  * Transactions through the public interface: a pool, real conflicts at COMMIT, waits for a
  * connection. Run by tx.sh against the endpoint of the environment.
  */
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -291,6 +292,42 @@ TEST(fences_work_on_the_pool)
     assert_int_equal(number("SELECT v FROM p WHERE id = 1"), 9);
 }
 
+/* A caller that uses libpq itself. */
+static void plain(const char *text)
+{
+    struct dsql_conn *conns[POOL_SIZE];
+    struct dsql_err err = {0};
+    for (int i = 0; i < POOL_SIZE; i++)
+        ok(dsql_pool_checkout(pool, 30 * DSQL_S, &conns[i], &err));
+    for (int i = 0; i < POOL_SIZE; i++) {
+        PQclear(PQexec(dsql_conn_pg(conns[i]), text));
+        dsql_pool_return(conns[i]);
+    }
+}
+
+/* On every connection: what one caller leaves behind is no other caller's trouble. */
+TEST(callers_that_drop_prepared_statements_harm_nobody)
+{
+    static const char *const texts[] = {
+        "DEALLOCATE ALL",
+        "PREPARE set_v AS SELECT 1",
+        "DEALLOCATE set_v",
+        "DEALLOCATE \"dsql.set_v\"",
+        "DEALLOCATE \"dsql.read_v\"",
+        "PREPARE \"dsql.read_v\" AS SELECT 1",
+        "SELEC",
+    };
+    struct dsql_err err = {0};
+    int64_t done = 0;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        plain(texts[i]);
+        for (int again = 0; again < 2 * POOL_SIZE; again++, done++)
+            if (dsql_tx_run(pool, "after", increment, NULL, NULL, &err) != DSQL_OK)
+                fail_msg("%s: %s", texts[i], err.message);
+    }
+    assert_int_equal(number("SELECT v FROM p WHERE id = 1"), done);
+}
+
 int main(void)
 {
     ok(dsql_metrics_new("test", &metrics));
@@ -305,6 +342,7 @@ int main(void)
         EACH(a_deadline_ends_the_wait_for_a_connection),
         EACH(a_cancel_ends_the_wait_for_a_connection),
         EACH(fences_work_on_the_pool),
+        EACH(callers_that_drop_prepared_statements_harm_nobody),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     dsql_pool_close(pool);

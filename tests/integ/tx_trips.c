@@ -1,4 +1,5 @@
 /* How many round trips transactions cost, preparing included. Run by tx.sh. */
+#include <libpq-fe.h>
 #include <stdio.h>
 
 #include "support/tx_db.h"
@@ -184,6 +185,63 @@ TEST(a_plan_made_stale_by_ddl_is_made_anew)
     sql("DROP TABLE s");
 }
 
+static enum dsql_rc prepared_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    (void)arg;
+    return dsql_tx_exec(tx, &SET_V_PREPARED, PARAMS(dsql_i32(1), dsql_i32(9)), NULL, err);
+}
+
+static enum dsql_rc forgetting_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    static const struct dsql_stmt forget = {.name = "forget", .sql = "DEALLOCATE ALL"};
+    enum dsql_rc rc = prepared_body(tx, arg, err);
+    if (rc == DSQL_OK)
+        rc = dsql_tx_defer(tx, &forget, NULL, 0, err);
+    return rc == DSQL_OK ? prepared_body(tx, arg, err) : rc;
+}
+
+/* Whatever an earlier user of the connection did to its prepared statements. */
+TEST(statements_that_others_drop_are_prepared_anew)
+{
+    static const struct {
+        const char *sql;
+        int tries; /* of the next transaction */
+    } rows[] = {
+        {"DEALLOCATE ALL", 1},
+        {"DEALLOCATE PREPARE ALL; SELECT 1", 1},
+        {"PREPARE own AS SELECT 1; EXECUTE own; DEALLOCATE own", 1},
+        {"DEALLOCATE \"dsql.set_v_prepared\"", 2},
+        {"DEALLOCATE ALL; PREPARE \"dsql.set_v_prepared.1\" AS SELECT 1", 2},
+    };
+    struct dsql_tx_policy policy;
+    quick(&policy);
+    for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
+        pg_source_fini(&db); /* a session of its own */
+        struct dsql_err err = {0};
+        ok(dsql_tx_run_on(&db.source, "first", prepared_body, NULL, &policy, &err));
+        PQclear(PQexec(db.idle, rows[i].sql));
+        char name[16];
+        snprintf(name, sizeof(name), "next%zu", i);
+        for (int again = 0; again < 3; again++)
+            if (dsql_tx_run_on(&db.source, name, prepared_body, NULL, &policy, &err) != DSQL_OK)
+                fail_msg("%s: %s", rows[i].sql, err.message);
+        unsigned op = dsql_metrics_operation(metrics, name);
+        assert_int_equal(dsql_counter_value(metrics, DSQL_SERIES(tx_conflicts, .operation = op)),
+                         rows[i].tries - 1);
+    }
+    /* Who does not run it again gets the error once. */
+    struct dsql_err err = {0};
+    PQclear(PQexec(db.idle, "DEALLOCATE \"dsql.set_v_prepared.2\""));
+    policy.retry.max_retries = 0;
+    assert_int_equal(dsql_tx_run_on(&db.source, "once", prepared_body, NULL, &policy, &err),
+                     DSQL_SCHEMA_CHANGED);
+    assert_string_equal(err.sqlstate, "26000");
+    ok(dsql_tx_run_on(&db.source, "once", prepared_body, NULL, &policy, &err));
+    /* A transaction may do it to itself. */
+    ok(dsql_tx_run_on(&db.source, "itself", forgetting_body, NULL, &policy, &err));
+    ok(dsql_tx_run_on(&db.source, "itself", forgetting_body, NULL, &policy, &err));
+}
+
 int main(void)
 {
     tx_db_open();
@@ -194,6 +252,7 @@ int main(void)
         EACH(a_rollback_without_statements_costs_nothing),
         EACH(a_statement_is_prepared_once_per_connection),
         EACH(a_plan_made_stale_by_ddl_is_made_anew),
+        EACH(statements_that_others_drop_are_prepared_anew),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tx_db_close();

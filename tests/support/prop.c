@@ -143,7 +143,7 @@ bool prop_holds(const char *name, prop_fn *fn, unsigned cases, char *why, size_t
         p = (struct prop){.rng = dsql_rng_split(&seeds)};
         if (fn(&p))
             continue;
-        unsigned runs = SHRINK_RUNS;
+        unsigned runs = (unsigned)number_from_env("PROP_SHRINK", SHRINK_RUNS);
         while (fails(&p, fn) && (remove_draws(&p, fn, &runs) || lower_draws(&p, fn, &runs)))
             continue;
         (void)snprintf(why, why_cap, "%s: PROP_SEED=%llu case %llu, simplest of %zu draws: %s",

@@ -7,7 +7,8 @@
  *     static bool holds(struct prop *p) { ...; return prop_that(p, a == b, "a=%d b=%d", a, b); }
  *     prop_run("heap is sorted", holds, 1000);
  *
- * PROP_SEED=n repeats a run, PROP_SCALE=n multiplies the number of cases.
+ * PROP_SEED=n repeats a run, PROP_SCALE=n multiplies the number of cases, PROP_SHRINK=n limits how
+ * many smaller inputs are tried.
  */
 #ifndef DSQL_TESTS_PROP_H
 #define DSQL_TESTS_PROP_H

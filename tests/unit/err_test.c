@@ -44,6 +44,7 @@ TEST(numbers_names_and_classes_do_not_change)
         {"DUPLICATE", "permanent"},
         {"TOO_LARGE", "permanent"},
         {"UNAVAILABLE", "busy"},
+        {"APPLIED", "permanent"},
     };
     assert_int_equal(DSQL_COUNT_OF(rows), DSQL_RC_COUNT);
     for (int rc = 0; rc < DSQL_RC_COUNT; rc++) {
@@ -54,6 +55,7 @@ TEST(numbers_names_and_classes_do_not_change)
     assert_int_equal(DSQL_TIMEOUT, 8);
     assert_int_equal(DSQL_DATABASE, 19);
     assert_int_equal(DSQL_UNAVAILABLE, 22);
+    assert_int_equal(DSQL_APPLIED, 23);
     assert_int_equal(DSQL_CLASS_OK, 0);
     assert_int_equal(DSQL_CLASS_RETRY, 2);
     assert_int_equal(DSQL_CLASS_PERMANENT, 8);
