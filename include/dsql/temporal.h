@@ -152,6 +152,11 @@ DSQL_API void dsql_result_fini(struct dsql_result *result);
  * number is taken from i64, everything else from ptr and len; NULL is NULL. A pointer of NULL with
  * a length of 0 is the empty value, or NULL where the field may be.
  *
+ * Inputs of one call need not belong together: each changes the rows that it names. On the pool a
+ * method that deletes a range, or up to a limit, does so in portions that are transactions of their
+ * own: when a later one fails, what the earlier ones deleted is gone, result->affected counts it,
+ * and the same call goes on with the rest.
+ *
  * tx is NULL for a transaction of its own, with the policy (NULL: the store's) for its limits and
  * retries; inside a transaction the policy must be NULL. Nothing of the caller's is changed or
  * kept. result may be NULL.

@@ -1,6 +1,8 @@
 /* The executor: one operation, on the pool or inside a transaction. */
 #include "temporal/call.h"
 
+#include <string.h>
+
 #include "tx/condition.h"
 
 /* -- Inside a transaction. */
@@ -108,14 +110,43 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
     return dsql_tx_defer(call->tx->tx, &statement->by_size[size], params, n, call->err);
 }
 
+static bool is_same(const struct dsql_param *a, const struct dsql_param *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind != DSQL_PARAM_RAW)
+        return a->kind == DSQL_PARAM_NULL || a->as.i64 == b->as.i64;
+    return a->len == b->len && (a->len == 0 || memcmp(a->as.ptr, b->as.ptr, (size_t)a->len) == 0);
+}
+
+/* How many inputs from this one on, up to the largest statement's, can share one. */
+static size_t count_alike(const struct dsql_call *call, size_t from)
+{
+    uint32_t shared = call->store->statements.of[call->id][call->which].shared;
+    size_t fields = call->op->field_count, end = from + 1;
+    for (; end < call->count && end - from < (size_t)1 << (DSQL_SIZES - 1); end++)
+        for (size_t f = 0; f < fields; f++)
+            if (shared & UINT32_C(1) << f &&
+                !is_same(&call->params[from * fields + f], &call->params[end * fields + f]))
+                return end - from;
+    return end - from;
+}
+
+size_t dsql_call_size(const struct dsql_call *call, size_t from)
+{
+    size_t alike = count_alike(call, from), size = DSQL_SIZES - 1;
+    while (((size_t)1 << size) > alike)
+        size--;
+    return size;
+}
+
 enum dsql_rc dsql_call_exec(struct dsql_call *call)
 {
     bool queued =
         !call->alone && call->store->options.pipelined && (call->op->flags & DSQL_OP_QUEUED);
-    size_t from = 0, size = DSQL_SIZES - 1;
+    size_t from = 0;
     while (from < call->count) {
-        while (((size_t)1 << size) > call->count - from)
-            size--;
+        size_t size = dsql_call_size(call, from);
         enum dsql_rc rc = exec_some(call, from, size, queued);
         if (rc)
             return rc;
@@ -193,9 +224,8 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
 /* Whether it is one statement, which needs neither BEGIN nor COMMIT. */
 static bool is_single(const struct dsql_call *call)
 {
-    bool power = (call->count & (call->count - 1)) == 0;
     bool two_steps = (call->op->flags & DSQL_OP_SPECIAL) && call->op->statements[1];
-    return power && call->count <= (size_t)1 << (DSQL_SIZES - 1) && !two_steps;
+    return !two_steps && call->count == (size_t)1 << dsql_call_size(call, 0);
 }
 
 static enum dsql_rc run_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
@@ -223,6 +253,9 @@ static enum dsql_rc run_in_portions(struct dsql_call *call, const struct dsql_tx
         total += rc ? 0 : call->result->affected;
     } while (!rc && call->result->affected == portion && total < limit);
     call->result->affected = total;
+    if (rc && total > 0)
+        dsql_err_hint(call->err, "%lld rows were deleted before, each portion for itself",
+                      (long long)total);
     return rc;
 }
 

@@ -54,6 +54,9 @@ DSQL_MUST_USE enum dsql_rc dsql_call_in(struct dsql_call *call);
 /* Runs the chosen query with its extra parameters in place; the caller frees *rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call, size_t which,
                                            struct dsql_rows **rows);
+/* Which of the statement's forms takes the inputs from this one on: by_size[it]. What a statement
+ * names once is the same in all of its inputs. */
+size_t dsql_call_size(const struct dsql_call *call, size_t from);
 /* Runs all inputs of a statement that changes rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_exec(struct dsql_call *call);
 /* Adds the rows to the result, remembers the token of a lock, and minds `one`. */

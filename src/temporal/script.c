@@ -3,6 +3,7 @@
 
 #include "temporal/call.h"
 #include "tx/script.h"
+#include "tx/wire.h"
 
 struct script {
     struct dsql_call *calls;
@@ -19,11 +20,13 @@ static bool expects(const struct dsql_op_info *op)
     return op->fence.mode == DSQL_FENCE_CHECK || op->fence.mode == DSQL_FENCE_OWN;
 }
 
-/* How many statements its inputs take: as many as its count has ones, above the largest size. */
+/* How many statements its inputs take. */
 static size_t steps_of(const struct dsql_call *call)
 {
-    size_t largest = (size_t)1 << (DSQL_SIZES - 1);
-    return call->count / largest + (size_t)__builtin_popcountl(call->count % largest);
+    size_t steps = 0;
+    for (size_t from = 0; from < call->count; steps++)
+        from += (size_t)1 << dsql_call_size(call, from);
+    return steps;
 }
 
 static enum dsql_rc refuse(const struct dsql_call *call, const char *why)
@@ -84,9 +87,16 @@ static bool make_calls(struct script *script, struct dsql_store *store,
         call->values = calls[i].params;
         call->count = calls[i].count;
         call->err = err;
-        script->first[i + 1] = script->first[i] + steps_of(call);
     }
-    size_t steps = script->first[count];
+    return true;
+}
+
+/* The calls are prepared: their inputs say how many statements they take. */
+static bool make_steps(struct script *script)
+{
+    for (size_t i = 0; i < script->count; i++)
+        script->first[i + 1] = script->first[i] + steps_of(&script->calls[i]);
+    size_t steps = script->first[script->count];
     script->steps = calloc(steps + 1, sizeof(*script->steps));
     script->answers = calloc(steps + 1, sizeof(*script->answers));
     return script->steps && script->answers;
@@ -122,10 +132,9 @@ static void fill_steps(struct script *script, size_t i)
             call->params, op->field_count + statement->extra, &script->fences[i].fence};
         return;
     }
-    size_t size = DSQL_SIZES - 1;
+    size_t size;
     for (size_t from = 0; from < call->count; from += (size_t)1 << size, step++) {
-        while (((size_t)1 << size) > call->count - from)
-            size--;
+        size = dsql_call_size(call, from);
         *step = (struct dsql_step){&statement->by_size[size], call->params + from * op->field_count,
                                    (op->field_count << size) + statement->extra, NULL};
     }
@@ -184,6 +193,15 @@ static enum dsql_rc fill_result(struct script *script, size_t i, struct dsql_res
     return rc;
 }
 
+static bool writes(const struct script *script)
+{
+    for (size_t i = 0; i < script->count; i++)
+        if (script->calls[i].op->kind == DSQL_KIND_EXEC &&
+            !(script->calls[i].op->flags & DSQL_OP_EXPECTS))
+            return true;
+    return false;
+}
+
 static enum dsql_rc run(struct script *script, struct dsql_store *store, const char *name,
                         const struct dsql_tx_policy *policy, bool wanted, struct dsql_err *err)
 {
@@ -218,10 +236,15 @@ enum dsql_rc dsql_store_run_script(struct dsql_store *store, const char *name,
         if (rc)
             script.failed = i;
     }
+    if (!rc && !make_steps(&script))
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     if (!rc)
         rc = run(&script, store, name, policy, results != NULL, err);
+    bool committed = !rc;
     for (size_t i = 0; results && i < count && !rc; i++)
         rc = fill_result(&script, i, &results[i]);
+    if (rc && committed && writes(&script))
+        rc = dsql_wire_fail_applied(err);
     if (rc && failed)
         *failed = script.failed;
     free_script(&script);

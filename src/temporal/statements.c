@@ -64,6 +64,19 @@ void dsql_statements_expand(struct dsql_strbuf *out, const char *text, size_t fi
     }
 }
 
+/* The fields that the text names outside the braces. */
+static uint32_t shared_fields(const char *text)
+{
+    uint32_t shared = 0;
+    bool repeated = false;
+    for (; *text; text++) {
+        repeated = *text == '{' || (repeated && *text != '}');
+        if (*text == '$' && !repeated)
+            shared |= UINT32_C(1) << (strtoul(text + 1, NULL, 10) - 1);
+    }
+    return shared;
+}
+
 /* A bump allocator over one piece of memory: first run counts, second run fills. */
 struct room {
     char *memory;
@@ -102,6 +115,7 @@ static void fill_statement(struct room *room, struct dsql_statement *out,
     unsigned flags = op->kind == DSQL_KIND_EXEC ? 0 : DSQL_STMT_READ;
     if (op->flags & DSQL_OP_EXPECTS)
         flags = DSQL_STMT_READ | DSQL_STMT_RAISES;
+    out->shared = op->flags & DSQL_OP_MULTI ? shared_fields(text) : 0;
     out->counts_inputs = strncmp(text, "INSERT", 6) == 0 && !strstr(text, "DO NOTHING");
     for (size_t size = 0; size < sizes; size++) {
         size_t inputs = (size_t)1 << size, n = 0;

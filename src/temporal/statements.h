@@ -14,6 +14,7 @@ struct dsql_statement {
     struct dsql_stmt by_size[DSQL_SIZES]; /* [i] takes 1 << i inputs */
     struct dsql_stmt guarded;             /* sql is NULL if there is none */
     size_t extra;                         /* parameters behind those of the fields */
+    uint32_t shared; /* bit i: field i stands outside the braces, once for all inputs */
     /* Known without asking: each input is a row that is inserted or replaced. */
     bool counts_inputs;
 };

@@ -94,7 +94,7 @@ static bool use_script(void)
 
 TEST(script)
 {
-    assert_true(alloc_fault_run("script", use_script, false) > 5);
+    assert_true(alloc_fault_run("script", use_script, false) > 3);
 }
 TEST(statements)
 {

@@ -186,6 +186,20 @@ static void current(int64_t archetype)
         } while (dsql_next_SelectAllFrom##Name(&result, &row_));                                   \
         EXEC_N(DeleteFrom##Name, 2, keys_, 2);                                                     \
         QUERY(SelectAllFrom##Name, 0, &row_, shard, ns, STR("wf"), run);                           \
+        /* Inputs of different executions: each deletes what it names, and nothing else. */        \
+        struct dsql_id other_ = fixture_id(&fix);                                                  \
+        EXEC_N(ReplaceInto##Name, 2, rows_, 2);                                                    \
+        rows_[0].run_id = rows_[1].run_id = other_;                                                \
+        EXEC_N(ReplaceInto##Name, 2, rows_, 2);                                                    \
+        rows_[0].run_id = rows_[1].run_id = run;                                                   \
+        keys_[1].run_id = other_;                                                                  \
+        EXEC_N(DeleteFrom##Name, 2, keys_, 2);                                                     \
+        QUERY(SelectAllFrom##Name, 1, &row_, shard, ns, STR("wf"), run);                           \
+        REQUIRE(!compare(row_, key_a));                                                            \
+        QUERY(SelectAllFrom##Name, 1, &row_, shard, ns, STR("wf"), other_);                        \
+        REQUIRE(compare(row_, key_a));                                                             \
+        EXEC(DeleteAllFrom##Name, 1, shard, ns, STR("wf"), run);                                   \
+        EXEC(DeleteAllFrom##Name, 1, shard, ns, STR("wf"), other_);                                \
         EXEC_N(ReplaceInto##Name, 2, rows_, 2);                                                    \
         EXEC(DeleteAllFrom##Name, 2, shard, ns, STR("wf"), run);                                   \
         QUERY(SelectAllFrom##Name, 0, &row_, shard, ns, STR("wf"), run);                           \
@@ -415,6 +429,12 @@ static void user_data(void)
     QUERY(CountTaskQueuesByBuildId, 1, &count, ns, STR("b2"));
     REQUIRE(count.count == 1);
     EXEC_N(RemoveFromBuildIdToTaskQueueMapping, 2, drop, 2);
+    /* Inputs of different queues. */
+    EXEC_N(AddToBuildIdToTaskQueueMapping, 2, add, 2);
+    drop[0].task_queue_name = STR("r");
+    EXEC_N(RemoveFromBuildIdToTaskQueueMapping, 1, drop, 2);
+    QUERY(GetTaskQueuesByBuildId, 1, &name, ns, STR("b1"));
+    QUERY(GetTaskQueuesByBuildId, 0, &name, ns, STR("b2"));
 }
 
 static void namespaces(void)

@@ -119,6 +119,19 @@ static const char *refusal_of(const char *sql, char why[300])
     return why[0] ? why : NULL;
 }
 
+/* The others are in the statement once for each input. */
+TEST(fields_that_inputs_share_are_known)
+{
+    static struct dsql_statements statements;
+    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
+    assert_int_equal(statements.of[DSQL_OP_DeleteFromTimerInfoMaps][0].shared, 0xf);
+    assert_int_equal(statements.of[DSQL_OP_DeleteFromChasmNodeMaps][0].shared, 0xf);
+    assert_int_equal(statements.of[DSQL_OP_RemoveFromBuildIdToTaskQueueMapping][0].shared, 3);
+    assert_int_equal(statements.of[DSQL_OP_ReplaceIntoTimerInfoMaps][0].shared, 0);
+    assert_int_equal(statements.of[DSQL_OP_InsertIntoTasks][0].shared, 0);
+    dsql_statements_fini(&statements);
+}
+
 static void assert_allowed(const struct dsql_stmt *stmt)
 {
     char why[300];
@@ -428,6 +441,7 @@ int main(void)
         cmocka_unit_test(structs_are_laid_out_as_the_fields_say),
         cmocka_unit_test(statements_use_the_parameters_they_are_given),
         cmocka_unit_test(repeats_count_on),
+        cmocka_unit_test(fields_that_inputs_share_are_known),
         cmocka_unit_test(aurora_dsql_takes_every_statement),
         cmocka_unit_test(locks_name_one_table),
         cmocka_unit_test(locks_are_by_the_whole_key),
