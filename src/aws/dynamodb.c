@@ -126,8 +126,8 @@ static enum dsql_rc send_once(struct dsql_ddb *ddb, const char *operation, struc
         const struct dsql_http_request request = {
             .method = "POST",
             .url = ddb->url_text,
-            .headers = headers + 1, /* HTTP itself sends Host */
-            .header_count = count - 1,
+            .headers = headers,
+            .header_count = count,
             .body = body,
             .timeout_ns = ddb->options.timeout_ns,
             .cancel_fd = ddb->options.cancel_fd,

@@ -18,6 +18,9 @@ struct dsql_http {
 struct transfer {
     struct dsql_strbuf *body;
     struct dsql_wall date;
+    bool once;   /* the request may not be sent a second time */
+    bool begun;  /* it was about to be sent, or was */
+    bool broken; /* libcurl would have sent it again */
 };
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
@@ -85,6 +88,20 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *arg)
         }
     }
     return size * count;
+}
+
+/* libcurl calls this before it sends a request. It calls it again when it means to repeat one whose
+ * connection, used before, ended without an answer; the server may have carried out the first. */
+static int before_sending(void *arg, char *peer, char *local, int peer_port, int local_port)
+{
+    struct transfer *transfer = arg;
+    (void)peer;
+    (void)local;
+    (void)peer_port;
+    (void)local_port;
+    transfer->broken = transfer->once && transfer->begun;
+    transfer->begun = true;
+    return transfer->broken ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static bool has_line_end(struct dsql_span s)
@@ -166,6 +183,8 @@ static bool set_options(CURL *easy, const struct dsql_http_request *request,
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer),
         curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header),
         curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer),
+        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending),
+        curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer),
         /* A method of our own with a body is a POST to libcurl, and one without is a GET. */
         request->body.len || strcmp(request->method, "POST") == 0
             ? curl_easy_setopt(easy, CURLOPT_POST, 1L)
@@ -236,6 +255,8 @@ static enum dsql_rc judge(CURLcode code, const struct dsql_http_request *request
     if (transfer->body->cut)
         return dsql_err_set(err, DSQL_LIMIT, "the answer of %s is too long or memory ran out",
                             at.text);
+    if (transfer->broken)
+        return dsql_err_set(err, DSQL_LOST, "%s closed the connection before it answered", at.text);
     switch ((int)code) { /* the enum has a hundred members */
     case CURLE_OK:
         return DSQL_OK;
@@ -262,7 +283,7 @@ enum dsql_rc dsql_http_send(struct dsql_http *http, const struct dsql_http_reque
                             struct dsql_strbuf *body, struct dsql_http_response *response,
                             struct dsql_err *err)
 {
-    struct transfer transfer = {.body = body};
+    struct transfer transfer = {.body = body, .once = strcmp(request->method, "POST") == 0};
     struct curl_slist *headers = NULL;
     CURLcode code = CURLE_OK;
     struct dsql_url url;
@@ -326,6 +347,8 @@ bool dsql_url_parse(struct dsql_span text, struct dsql_url *url)
     int64_t number = 0;
     if (ported && (!dsql_span_to_i64(port, &number) || number < 1 || number > 65535))
         return false;
+    if (ported && number == (parsed.tls ? 443 : 80))
+        parsed.authority.len -= port.len + 1;
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
             return false;

@@ -5,6 +5,10 @@
  * A redirect is never followed: it is an answer like any other. Certificates are always checked. A
  * request that could not be carried out is an error; one that was answered with 404 is not.
  *
+ * A POST is sent once: libcurl would send it again when a connection that it used before ends
+ * without an answer, although the server may have carried it out. Here that is DSQL_LOST, and the
+ * caller decides. Other methods may be sent again.
+ *
  * A client belongs to one thread at a time. Stopping it from another is what cancel_fd is for.
  */
 #ifndef DSQL_AWS_HTTP_H
@@ -22,7 +26,8 @@ enum { DSQL_HTTP_HEADERS_MAX = 16 };
 struct dsql_http_request {
     const char *method; /* "GET", "PUT", "POST" */
     const char *url;    /* http:// or https:// */
-    /* Sent besides those that HTTP itself needs. No line ends in them: DSQL_INVALID. */
+    /* Sent besides those that HTTP itself needs; a Host that is given is sent as it is. No line
+     * ends in them: DSQL_INVALID. */
     const struct dsql_sigv4_header *headers;
     size_t header_count;
     struct dsql_span body;
@@ -54,7 +59,8 @@ dsql_http_send(struct dsql_http *http, const struct dsql_http_request *request,
 /* "https://host:8000/path?query" in parts. False if it is not of this form, or has a user in it. */
 struct dsql_url {
     bool tls;
-    struct dsql_span authority; /* host:port as written: what the Host header says */
+    struct dsql_span authority; /* host:port as written, without the scheme's own port: what the
+                                   Host header says */
     struct dsql_span host;      /* without the brackets of an IPv6 address */
     struct dsql_span path;      /* begins with a slash; "/" if there is none */
     struct dsql_span query;     /* without the question mark */

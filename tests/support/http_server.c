@@ -89,8 +89,9 @@ static void respond(struct http_server *server, int fd, const struct http_told *
         return;
     dsql_strbuf_addf(&sb,
                      "HTTP/1.1 %d Because\r\nDate: Mon, 16 Nov 2026 10:00:00 GMT\r\n"
-                     "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-                     told->status, told->body.len + told->padding);
+                     "Content-Length: %zu\r\nConnection: %s\r\n\r\n",
+                     told->status, told->body.len + told->padding,
+                     told->keep ? "keep-alive" : "close");
     bool more =
         say(server, fd, dsql_strbuf_span(&sb)) && say(server, fd, dsql_strbuf_span(&told->body));
     for (size_t left = told->padding; left > 0 && more;) {
@@ -109,9 +110,10 @@ static void *serve(void *arg)
         if (fd < 0)
             continue;
         struct http_asked asked;
-        struct http_told told = {.status = 200};
-        dsql_strbuf_init(&told.body, out, sizeof(out));
-        if (receive(server, fd, in, &asked)) {
+        struct http_told told = {.keep = true};
+        while (told.keep && receive(server, fd, in, &asked)) {
+            told = (struct http_told){.status = 200};
+            dsql_strbuf_init(&told.body, out, sizeof(out));
             server->answer(server->arg, &asked, &told);
             atomic_fetch_add(&server->served, 1);
             respond(server, fd, &told);

@@ -1,7 +1,8 @@
 /*
  * A small HTTP server on the loopback address for tests: it answers as the test's function says,
- * one connection after the other, and remembers nothing. It allocates nothing, so that fault tests
- * count only what the program allocates.
+ * one connection after the other, and remembers nothing. A connection that is kept open keeps
+ * others waiting until the client or the function ends it. It allocates nothing, so that fault
+ * tests count only what the program allocates.
  */
 #ifndef DSQL_TESTS_HTTP_SERVER_H
 #define DSQL_TESTS_HTTP_SERVER_H
@@ -23,6 +24,7 @@ struct dsql_span http_asked_header(const struct http_asked *asked, const char *n
 struct http_told {
     int status;              /* 0: hang up without a word */
     const char *raw;         /* sent instead of an answer, if not NULL */
+    bool keep;               /* the connection stays open for another request */
     bool stall;              /* say nothing until the client is gone or the server is stopped */
     size_t padding;          /* so many bytes behind the body */
     struct dsql_strbuf body; /* for the function to fill */

@@ -1,8 +1,12 @@
 /* Answers of DynamoDB, shares, and the requests for the registry. */
+#include <stdlib.h>
+
+#include "aws/amz_time.h"
 #include "aws/dynamodb.h"
 #include "budget/fleet.h"
 #include "budget/lease_items.h"
 #include "budget/registry_codec.h"
+#include "support/http_server.h"
 #include "support/test.h"
 
 TEST(kinds)
@@ -115,11 +119,95 @@ TEST(address)
     assert_null(dsql_ddb_url(none));
 }
 
+/* Signs what arrived, as DynamoDB does, and tells whether the signature is the one that came. */
+static void check_signature(void *arg, const struct http_asked *asked, struct http_told *told)
+{
+    static const char *const names[] = {"Host", "X-Amz-Target", "Content-Type"};
+    struct dsql_secret secret = {0};
+    struct dsql_sigv4_header headers[3];
+    struct dsql_sigv4_added added = {.count = 0};
+    struct dsql_wall at = {0};
+    char hash[DSQL_SIGV4_HEX_SIZE];
+    STRBUF(text, 4096);
+    (void)arg;
+    for (size_t i = 0; i < DSQL_COUNT_OF(names); i++)
+        headers[i] =
+            (struct dsql_sigv4_header){dsql_span_of(names[i]), http_asked_header(asked, names[i])};
+    bool same = dsql_amz_time_parse(http_asked_header(asked, "X-Amz-Date"), &at) &&
+                dsql_secret_set(&secret, DSQL_SPAN("secret")) == DSQL_OK &&
+                dsql_sigv4_hash(asked->body, hash, NULL) == DSQL_OK;
+    const struct dsql_sigv4_signer signer = {
+        .keys = {.access_key_id = DSQL_SPAN("AKIAEXAMPLE"), .secret_access_key = &secret},
+        .region = DSQL_SPAN("us-east-1"),
+        .service = DSQL_SPAN("dynamodb"),
+        .at = at,
+    };
+    const struct dsql_sigv4_request request = {.method = DSQL_SPAN("POST"),
+                                               .path = DSQL_SPAN("/"),
+                                               .headers = headers,
+                                               .header_count = 3,
+                                               .payload_hash = dsql_span_of(hash)};
+    same = same && dsql_sigv4_sign(&signer, &request, &text, &added, NULL) == DSQL_OK;
+    bool agrees = false;
+    for (size_t i = 0; same && i < added.count; i++)
+        agrees = agrees ||
+                 (dsql_span_eq_nocase(added.headers[i].name, DSQL_SPAN("authorization")) &&
+                  dsql_span_eq(added.headers[i].value, http_asked_header(asked, "Authorization")));
+    told->status = agrees ? 200 : 403;
+    dsql_strbuf_add_str(&told->body,
+                        agrees ? "{}" : "{\"__type\":\"a#InvalidSignatureException\"}");
+    dsql_secret_fini(&secret);
+}
+
+/* The Host that is signed is the one that is sent, also where the address names the scheme's own
+ * port. The server stands in as a proxy, so that it hears of any address. */
+TEST(the_host_that_is_sent_is_signed)
+{
+    static const char *const urls[] = {"http://table.test/", "http://table.test:80",
+                                       "http://table.test:8000/", "http://Table.test:80/",
+                                       "http://[::1]:80/"};
+    struct http_server server;
+    struct dsql_credentials *credentials;
+    http_server_start(&server, check_signature, NULL);
+    assert_int_equal(setenv("http_proxy", server.url, 1), 0);
+    assert_int_equal(setenv("no_proxy", "", 1), 0);
+    assert_int_equal(setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE", 1), 0);
+    assert_int_equal(setenv("AWS_SECRET_ACCESS_KEY", "secret", 1), 0);
+    const struct dsql_credentials_options options = {.region = "us-east-1"};
+    assert_int_equal(dsql_credentials_new(&options, &credentials, NULL), DSQL_OK);
+    for (size_t i = 0; i < DSQL_COUNT_OF(urls); i++) {
+        const struct dsql_ddb_options ddb_options = {
+            .region = "us-east-1",
+            .url = urls[i],
+            .credentials = credentials,
+            .clock = &dsql_clock_system,
+            .timeout_ns = 30 * DSQL_S,
+            .attempts = 1,
+            .cancel_fd = -1,
+        };
+        struct dsql_ddb *ddb;
+        struct dsql_ddb_reply reply;
+        json_t *body = json_object();
+        assert_int_equal(dsql_ddb_new(&ddb_options, &ddb, NULL), DSQL_OK);
+        assert_int_equal(dsql_ddb_call(ddb, "ListTables", body, &reply, NULL), DSQL_OK);
+        if (reply.kind != DSQL_DDB_OK)
+            fail_msg("%s: %s", urls[i], reply.message);
+        dsql_ddb_reply_fini(&reply);
+        dsql_ddb_destroy(ddb);
+        json_decref(body);
+    }
+    assert_int_equal(atomic_load(&server.served), DSQL_COUNT_OF(urls));
+    dsql_credentials_destroy(credentials);
+    assert_int_equal(unsetenv("http_proxy"), 0);
+    http_server_stop(&server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds),     cmocka_unit_test(cancellation), cmocka_unit_test(shares),
-        cmocka_unit_test(endpoints), cmocka_unit_test(address),
+        cmocka_unit_test(kinds),   cmocka_unit_test(cancellation),
+        cmocka_unit_test(shares),  cmocka_unit_test(endpoints),
+        cmocka_unit_test(address), cmocka_unit_test(the_host_that_is_sent_is_signed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,10 @@ static void answer(void *arg, const struct http_asked *asked, struct http_told *
         told->raw = "220 mail.example ESMTP\r\n";
     } else if (dsql_span_eq(what, DSQL_SPAN("short"))) {
         told->raw = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc";
+    } else if (dsql_span_eq(what, DSQL_SPAN("keep"))) {
+        told->keep = true;
+    } else if (dsql_span_eq(what, DSQL_SPAN("host"))) {
+        dsql_strbuf_add(&told->body, http_asked_header(asked, "host"));
     } else {
         told->status = 0; /* hangs up */
     }
@@ -191,6 +195,71 @@ TEST(a_request_can_be_cancelled)
     (void)close(fd);
 }
 
+static enum dsql_rc post(const char *path, struct dsql_err *err)
+{
+    STRBUF(url, 200);
+    STRBUF(body, 100);
+    struct dsql_http_response response;
+    dsql_strbuf_addf(&url, "%s%s", server.url, path);
+    const struct dsql_http_request request = {
+        .method = "POST",
+        .url = url.ptr,
+        .body = DSQL_SPAN("{\"n\": 1}"),
+        .timeout_ns = 30 * DSQL_S,
+        .direct = true,
+        .cancel_fd = -1,
+    };
+    return dsql_http_send(http, &request, &body, &response, err);
+}
+
+/* libcurl sends a request again by itself when a connection that it used before ends without an
+ * answer: but the server may have carried out the first. */
+TEST(a_post_is_sent_once)
+{
+    for (int i = 0; i < 100; i++) {
+        struct dsql_err err = {0};
+        unsigned before = atomic_load(&server.served);
+        assert_int_equal(post("/keep", &err), DSQL_OK);
+        assert_int_equal(atomic_load(&server.served), before + 1);
+        assert_int_equal(post("/hangup", &err), DSQL_LOST); /* reads it whole, and closes */
+        assert_non_null(strstr(err.message, "127.0.0.1"));
+        assert_int_equal(atomic_load(&server.served), before + 2);
+    }
+}
+
+/* What may be done twice is tried again on another connection. */
+TEST(a_get_outlives_its_connection)
+{
+    STRBUF(body, 100);
+    int status;
+    unsigned before = atomic_load(&server.served);
+    assert_int_equal(ask("/keep", 30 * DSQL_S, &body, &status, NULL), DSQL_OK);
+    assert_int_equal(ask("/hangup", 30 * DSQL_S, &body, &status, NULL), DSQL_LOST);
+    assert_true(atomic_load(&server.served) > before + 2);
+}
+
+/* What was signed is what is sent, also where libcurl would have written it in another way. */
+TEST(the_host_is_sent_as_given)
+{
+    static const char *const hosts[] = {"table.test", "table.test:443", "Table.Test:80"};
+    for (size_t i = 0; i < DSQL_COUNT_OF(hosts); i++) {
+        STRBUF(url, 200);
+        STRBUF(body, 100);
+        struct dsql_http_response response;
+        const struct dsql_sigv4_header header = {DSQL_SPAN("Host"), dsql_span_of(hosts[i])};
+        dsql_strbuf_addf(&url, "%s/host", server.url);
+        const struct dsql_http_request request = {.method = "GET",
+                                                  .url = url.ptr,
+                                                  .headers = &header,
+                                                  .header_count = 1,
+                                                  .timeout_ns = 30 * DSQL_S,
+                                                  .direct = true,
+                                                  .cancel_fd = -1};
+        assert_int_equal(dsql_http_send(http, &request, &body, &response, NULL), DSQL_OK);
+        assert_string_equal(body.ptr, hosts[i]);
+    }
+}
+
 TEST(urls_are_taken_apart)
 {
     static const struct {
@@ -202,8 +271,15 @@ TEST(urls_are_taken_apart)
          "sts.us-east-1.amazonaws.com", "/", ""},
         {"http://127.0.0.1:8000/a/b?c=d#e", true, false, "127.0.0.1:8000", "127.0.0.1", "/a/b",
          "c=d"},
-        {"http://[fd00:ec2::254]:80/x", true, false, "[fd00:ec2::254]:80", "fd00:ec2::254", "/x",
+        {"http://[fd00:ec2::254]:81/x", true, false, "[fd00:ec2::254]:81", "fd00:ec2::254", "/x",
          ""},
+        /* The scheme's own port is not in the Host header. */
+        {"http://[fd00:ec2::254]:80/x", true, false, "[fd00:ec2::254]", "fd00:ec2::254", "/x", ""},
+        {"https://h:443/", true, true, "h", "h", "/", ""},
+        {"https://h:0443", true, true, "h", "h", "/", ""},
+        {"http://h:80?q", true, false, "h", "h", "/", "q"},
+        {"https://h:80/", true, true, "h:80", "h", "/", ""},
+        {"http://h:443/", true, false, "h:443", "h", "/", ""},
         {"http://[::1]", true, false, "[::1]", "::1", "/", ""},
         {"http://h?q", true, false, "h", "h", "/", "q"},
         {"ftp://h/", false, false, "", "", "", ""},
@@ -240,6 +316,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_asked_is_refused),
         cmocka_unit_test(nobody_there_is_lost),
         cmocka_unit_test(a_request_can_be_cancelled),
+        cmocka_unit_test(a_post_is_sent_once),
+        cmocka_unit_test(a_get_outlives_its_connection),
+        cmocka_unit_test(the_host_is_sent_as_given),
         cmocka_unit_test(urls_are_taken_apart),
     };
     return cmocka_run_group_tests(tests, start, stop);
