@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 static uint64_t mix(uint64_t z)
 {
@@ -76,6 +78,20 @@ int64_t dsql_rng_between(struct dsql_rng *rng, int64_t low, int64_t high)
 double dsql_rng_unit(struct dsql_rng *rng)
 {
     return (double)(dsql_rng_next(rng) >> 11) * 0x1p-53;
+}
+
+uint64_t dsql_nonce(void)
+{
+    struct timespec wall = {0}, mono = {0};
+    uint64_t bits;
+    dsql_random_bytes(&bits, sizeof(bits));
+    (void)clock_gettime(CLOCK_REALTIME, &wall);
+    (void)clock_gettime(CLOCK_MONOTONIC, &mono);
+    struct dsql_rng rng = dsql_rng_seeded(bits ^ (uint64_t)getpid() << 40);
+    rng.state ^= dsql_rng_next(&rng) + (uint64_t)wall.tv_nsec;
+    rng.state ^= dsql_rng_next(&rng) + (uint64_t)wall.tv_sec;
+    rng.state ^= dsql_rng_next(&rng) + (uint64_t)mono.tv_nsec;
+    return dsql_rng_next(&rng);
 }
 
 void dsql_random_bytes(void *out, size_t len)

@@ -44,6 +44,11 @@ int64_t dsql_rng_between(struct dsql_rng *rng, int64_t low, int64_t high);
 /* Even over [0, 1). */
 double dsql_rng_unit(struct dsql_rng *rng);
 
+/* A number that no copy of this process draws, at no time: for identities and the marks of what it
+ * writes. A forked child has another process id; a machine that was copied may be given the same
+ * random bits for a moment, but not at the same nanosecond. */
+uint64_t dsql_nonce(void);
+
 /* Unpredictable bytes from the kernel, for identifiers and nonces. */
 void dsql_random_bytes(void *out, size_t len);
 

@@ -64,7 +64,7 @@ static bool next(struct dsql_fleet_protocol *p, struct dsql_mono now, const char
 {
     struct blocks *b = of(p);
     struct dsql_registry_op op;
-    if (!dsql_blocks_next(&b->core, now, &op))
+    if (!dsql_blocks_next(&b->core, now, dsql_nonce(), &op))
         return false;
     op.block.seen_ms = dsql_clock_wall(b->clock).ns / DSQL_MS;
     *operation = "UpdateItem";
@@ -135,8 +135,7 @@ enum dsql_rc dsql_fleet_blocks(const struct dsql_budget_options *options, const 
     struct blocks *b = calloc(1, sizeof(*b));
     if (!b)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    (void)snprintf(config.id, sizeof(config.id), "%016llx",
-                   (unsigned long long)dsql_rng_next(&rng));
+    (void)snprintf(config.id, sizeof(config.id), "%016llx", (unsigned long long)dsql_nonce());
     (void)snprintf(config.name, sizeof(config.name), "%s", options->service);
     (void)snprintf(b->table, sizeof(b->table), "%s", options->table);
     (void)snprintf(b->endpoint, sizeof(b->endpoint), "%s", endpoint);

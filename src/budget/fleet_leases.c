@@ -9,6 +9,7 @@ struct leases {
     struct dsql_fleet_protocol protocol;
     struct dsql_leases core;
     struct dsql_leases_op op; /* under way */
+    struct dsql_wall made;    /* when it was first sent: a repetition is the same to the byte */
     const struct dsql_clock *clock;
     char table[256], endpoint[300], service[64];
     json_t *from; /* where the last page of the scan ended */
@@ -72,8 +73,11 @@ static bool next(struct dsql_fleet_protocol *p, struct dsql_mono now, const char
                  json_t **body)
 {
     struct leases *l = of(p);
-    if (!dsql_leases_next(&l->core, now, wall(l), &l->op))
+    bool again = l->core.repeat;
+    if (!dsql_leases_next(&l->core, now, wall(l), dsql_nonce(), &l->op))
         return false;
+    if (!again)
+        l->made = wall(l);
     const struct dsql_lease_place place = {
         .table = l->table,
         .endpoint = l->endpoint,
@@ -81,7 +85,7 @@ static bool next(struct dsql_fleet_protocol *p, struct dsql_mono now, const char
         .owner = l->core.config.owner,
         .limit = l->core.config.limit,
         .rate = l->core.config.rate,
-        .now = wall(l),
+        .now = l->made,
         .from = l->from,
     };
     *body = dsql_lease_request(&place, &l->op, operation);
@@ -170,8 +174,7 @@ enum dsql_rc dsql_fleet_leases(const struct dsql_budget_options *options, const 
     struct leases *l = calloc(1, sizeof(*l));
     if (!l)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    (void)snprintf(config.owner, sizeof(config.owner), "%016llx",
-                   (unsigned long long)dsql_rng_next(&rng));
+    (void)snprintf(config.owner, sizeof(config.owner), "%016llx", (unsigned long long)dsql_nonce());
     (void)snprintf(l->table, sizeof(l->table), "%s", options->table);
     (void)snprintf(l->endpoint, sizeof(l->endpoint), "%s", endpoint);
     (void)snprintf(l->service, sizeof(l->service), "%s", options->service);

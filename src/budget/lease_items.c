@@ -116,23 +116,40 @@ static json_t *put_part(const struct dsql_lease_place *p, const char *id, int64_
                      "ConditionExpression", "attribute_not_exists(pk)");
 }
 
-static json_t *renew_part(const struct dsql_lease_place *p, const char *id, int64_t beat)
+static json_t *renew_part(const struct dsql_lease_place *p, const char *id, int64_t was,
+                          int64_t beat)
 {
-    json_t *rest = json_pack(
-        "{s:s,s:s,s:{s:o,s:o}}", "UpdateExpression", "SET ttl_epoch = :ttl, beat = :beat",
-        "ConditionExpression", "attribute_exists(pk)", "ExpressionAttributeValues", ":ttl",
-        dsql_ddb_number(p->now.ns / DSQL_S + DSQL_LEASE_TTL_S), ":beat", dsql_ddb_number(beat));
+    json_t *rest =
+        json_pack("{s:s,s:s,s:{s:s},s:{s:o,s:o,s:o,s:o}}", "UpdateExpression",
+                  "SET ttl_epoch = :ttl, beat = :beat, #o = :owner", "ConditionExpression",
+                  "beat = :was OR beat = :beat", "ExpressionAttributeNames", "#o", "owner",
+                  "ExpressionAttributeValues", ":owner", dsql_ddb_string(p->owner), ":ttl",
+                  dsql_ddb_number(p->now.ns / DSQL_S + DSQL_LEASE_TTL_S), ":beat",
+                  dsql_ddb_number(beat), ":was", dsql_ddb_number(was));
     return json_pack("{s:o}", "Update", merged(lease_key(p, id), rest));
 }
 
-/* beat < 0: whatever it is. */
-static json_t *delete_part(const struct dsql_lease_place *p, const char *id, int64_t beat)
+static json_t *delete_part(const struct dsql_lease_place *p, const char *id, int64_t was,
+                           int64_t beat)
 {
-    json_t *rest = beat < 0
-                       ? json_pack("{s:s}", "ConditionExpression", "attribute_exists(pk)")
-                       : json_pack("{s:s,s:{s:o}}", "ConditionExpression", "beat = :beat",
-                                   "ExpressionAttributeValues", ":beat", dsql_ddb_number(beat));
+    json_t *rest = json_pack("{s:s,s:{s:o,s:o}}", "ConditionExpression",
+                             "beat = :was OR beat = :beat", "ExpressionAttributeValues", ":was",
+                             dsql_ddb_number(was), ":beat", dsql_ddb_number(beat));
     return json_pack("{s:o}", "Delete", merged(lease_key(p, id), rest));
+}
+
+/* DynamoDB carries out a transaction once for each token, for ten minutes, if it is the same to the
+ * byte; a copy is answered as the first was. */
+struct token {
+    char text[33];
+};
+static struct token token_of(const struct dsql_leases_op *op)
+{
+    struct token token;
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, token.text, sizeof(token.text));
+    dsql_strbuf_addf(&sb, "%016llx%.16s", (unsigned long long)op->mark, op->ids[0]);
+    return token;
 }
 
 static json_t *transaction(const struct dsql_lease_place *p, const struct dsql_leases_op *op)
@@ -146,11 +163,13 @@ static json_t *transaction(const struct dsql_lease_place *p, const struct dsql_l
     for (int64_t i = 0; ok && i < op->count; i++)
         ok = !json_array_append_new(
             parts, op->kind == DSQL_LEASES_ACQUIRE ? put_part(p, op->ids[i], op->beat)
-                   : op->kind == DSQL_LEASES_RENEW ? renew_part(p, op->ids[i], op->beat)
-                   : op->kind == DSQL_LEASES_REAP  ? delete_part(p, op->ids[i], op->beat)
-                                                   : delete_part(p, op->ids[i], -1));
+                   : op->kind == DSQL_LEASES_RENEW ? renew_part(p, op->ids[i], op->was[i], op->beat)
+                   : op->kind == DSQL_LEASES_REAP
+                       ? delete_part(p, op->ids[i], op->beat, op->beat)
+                       : delete_part(p, op->ids[i], op->was[i], op->beat));
     if (ok)
-        return json_pack("{s:o}", "TransactItems", parts);
+        return json_pack("{s:o,s:s}", "TransactItems", parts, "ClientRequestToken",
+                         token_of(op).text);
     json_decref(parts);
     return NULL;
 }

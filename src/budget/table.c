@@ -138,7 +138,10 @@ enum dsql_rc dsql_budget_release(const struct dsql_budget_table *t, const char *
         struct dsql_ddb_reply reply;
         rc = call(t, "UpdateItem", dsql_registry_request(t->table, t->endpoint, &op),
                   1u << DSQL_DDB_CONDITION, &reply, err);
-        if (!rc && reply.kind == DSQL_DDB_CONDITION) {
+        if (!rc && reply.kind == DSQL_DDB_CONDITION)
+            rc = dsql_registry_read(reply.item, &registry, err);
+        /* Without the owner: a try before this one was carried out, and its answer was lost. */
+        if (!rc && reply.kind == DSQL_DDB_CONDITION && dsql_registry_find(&registry, owner)) {
             rc = dsql_err_set(err, DSQL_CONDITION_FAILED, "owner %.32s is alive: it just beat",
                               owner);
             dsql_err_hint(err, "stop that process, or try again to take its connections anyway");
@@ -208,9 +211,14 @@ enum dsql_rc dsql_budget_recount(const struct dsql_budget_table *t,
                            dsql_lease_recount(t->table, t->endpoint, survey->active,
                                               survey->updated_ms, survey->leases, now.ns / DSQL_MS),
                            1u << DSQL_DDB_CONDITION, &reply, err);
-    if (!rc && reply.kind == DSQL_DDB_CONDITION)
-        rc = dsql_err_set(err, DSQL_CONDITION_FAILED,
-                          "the counter has changed meanwhile; nothing was repaired");
+    if (!rc && reply.kind == DSQL_DDB_CONDITION) {
+        struct dsql_lease_survey found = {0};
+        rc = read_counter(t, &found, err);
+        /* As we would have set it: a try before this one was carried out, its answer was lost. */
+        if (!rc && (found.active != survey->leases || found.updated_ms != now.ns / DSQL_MS))
+            rc = dsql_err_set(err, DSQL_CONDITION_FAILED,
+                              "the counter has changed meanwhile; nothing was repaired");
+    }
     dsql_ddb_reply_fini(&reply);
     return rc;
 }

@@ -1,5 +1,6 @@
 #include "core/blocks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/least.h"
@@ -302,10 +303,18 @@ int64_t dsql_blocks_due_ns(const struct dsql_blocks *b, struct dsql_mono now)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_kind kind)
+/* A beat that nobody has written; it fits into what the table's reader accepts. */
+static int64_t beat_from(const struct dsql_blocks *b, uint64_t nonce)
+{
+    int64_t beat = (int64_t)(nonce >> 15) + 1;
+    return beat == b->beat ? beat + 1 : beat;
+}
+
+static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_kind kind,
+                                      uint64_t nonce)
 {
     struct dsql_registry_op op = {.kind = kind, .beat_old = b->beat};
-    op.block.beat = ++b->sequence;
+    op.block.beat = beat_from(b, nonce);
     op.block.ttl_ms = b->config.ttl_ns / DSQL_MS;
     op.block.of[DSQL_SLOTS].wants = b->want;
     memcpy(op.block.id, b->config.id, sizeof(op.block.id));
@@ -313,9 +322,27 @@ static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_
     return op;
 }
 
-static struct dsql_registry_op join_op(struct dsql_blocks *b)
+/* Copies of what this identity wrote may still be under way: none of them may meet a block of ours
+ * again. */
+static void forget_identity(struct dsql_blocks *b)
 {
-    struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_JOIN);
+    b->spent = true;
+    b->join_count = b->late_count = 0;
+    b->probe_beat = 0;
+}
+
+static struct dsql_registry_op join_op(struct dsql_blocks *b, struct dsql_mono now, uint64_t nonce)
+{
+    if (b->join_count == DSQL_BLOCKS_JOINS)
+        forget_identity(b);
+    if (b->spent) {
+        (void)snprintf(b->config.id, sizeof(b->config.id), "%016llx", (unsigned long long)nonce);
+        b->spent = false;
+    }
+    struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_JOIN, nonce);
+    /* Each try has a beat of its own: a block that was taken away does not come back as it was. */
+    b->first_sent = b->join_count == 0 ? now : b->first_sent;
+    b->joins[b->join_count++] = op.block.beat;
     /* Our share is known once we are in it; what is free and was ours may be taken at once. */
     int64_t again = dsql_least(b->grace_slots, dsql_most(0, free_slots(b)));
     op.set_block = true;
@@ -378,13 +405,21 @@ static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, str
     }
 }
 
-static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono now)
+static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono now,
+                                         uint64_t nonce)
 {
-    struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_UPDATE);
+    struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_UPDATE, nonce);
     const struct dsql_block *own = dsql_blocks_own(b);
     bool beat_due = !dsql_mono_before(now, b->beat_at);
     /* A beat in doubt, or one that conflicts keep from getting through, goes alone. */
-    if (b->unsettled || (beat_due && b->refusals > 3))
+    if (b->unsettled) {
+        /* The same beat in every repetition: whichever copy is applied, it is known by it. */
+        b->first_sent = b->probe_beat == 0 ? now : b->first_sent;
+        b->probe_beat = b->probe_beat == 0 ? op.block.beat : b->probe_beat;
+        op.block.beat = b->probe_beat;
+        return op;
+    }
+    if (beat_due && b->refusals > 3)
         return op;
     struct slot_plan slots = plan_slots(b);
     op.set_block = true;
@@ -405,7 +440,8 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
     return op;
 }
 
-bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, struct dsql_registry_op *op)
+bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, uint64_t nonce,
+                      struct dsql_registry_op *op)
 {
     if (b->draining && !b->joined && !b->unsettled && !b->busy)
         b->left = true;
@@ -414,16 +450,16 @@ bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, struct dsql_r
     fill_purse(b, now);
     b->drawn = b->returned = 0;
     if (!b->known) {
-        b->flight = new_op(b, DSQL_REGISTRY_OPEN);
+        b->flight = new_op(b, DSQL_REGISTRY_OPEN, nonce);
         b->flight.pot_new = b->config.burst;
         b->flight.rate_new = dsql_blocks_full_rate(b);
     } else if (!b->joined) {
-        b->flight = join_op(b);
+        b->flight = join_op(b, now, nonce);
     } else if (b->draining && b->used == 0 && !b->unsettled) {
-        b->flight = new_op(b, DSQL_REGISTRY_LEAVE);
+        b->flight = new_op(b, DSQL_REGISTRY_LEAVE, nonce);
         put_back(b, &b->flight, b->purse.amount / DSQL_PURSE_ONE);
     } else {
-        b->flight = update_op(b, now);
+        b->flight = update_op(b, now, nonce);
     }
     b->busy = true;
     b->sent = now;
@@ -498,6 +534,7 @@ static void forget_block(struct dsql_blocks *b, struct dsql_mono now)
 /* The request that was in doubt was applied, or never will be. */
 static void settle(struct dsql_blocks *b, bool applied)
 {
+    b->probe_beat = 0;
     b->purse.amount += (applied ? b->doubt_drawn : b->doubt_returned) * DSQL_PURSE_ONE;
     if (applied) {
         if (dsql_mono_before(b->fresh_until, dsql_mono_add(b->doubt_sent, b->config.ttl_ns)))
@@ -525,7 +562,8 @@ static void take_over(struct dsql_blocks *b, const struct dsql_block *own)
     b->purse.amount = dsql_least(b->purse.amount, own->purse * DSQL_PURSE_ONE);
 }
 
-static void applied(struct dsql_blocks *b, struct dsql_mono now)
+/* since: when the copy that was applied was sent, at the earliest. */
+static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mono since)
 {
     const struct dsql_registry_op *op = &b->flight;
     const struct dsql_block *own = dsql_blocks_own(b);
@@ -536,29 +574,125 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now)
         b->joined = false;
         b->left = b->draining; /* else it joins again */
         b->slots = b->flow = b->purse_most = b->purse.amount = 0;
+        forget_identity(b);
         return;
     }
-    if (b->unsettled)
+    /* A plain beat that settles what was refused says nothing about the next try of it. */
+    bool settles = b->unsettled;
+    b->refusals = settles ? b->refusals : 0;
+    if (settles)
         settle(b, false);
+    b->join_count = b->late_count = 0;
+    b->probe_beat = 0;
     count_beat(b);
     b->joined = true;
     b->grace_slots = 0;
     b->purse.amount += b->drawn * DSQL_PURSE_ONE;
-    b->beat = op->block.beat;
+    b->beat = own ? own->beat : 0;
     if (!own) { /* somebody answered with another item than ours */
         forget_block(b, now);
+        forget_identity(b);
         return;
     }
     take_over(b, own);
     b->counts.taken_away += op->remove_count;
     if (op->set_block)
         b->told_flow = op->block.of[DSQL_FLOW].wants;
-    b->fresh_until = dsql_mono_add(b->sent, b->config.ttl_ns);
+    b->fresh_until = dsql_mono_add(since, b->config.ttl_ns);
     int64_t beat_ns = b->beat_ns - dsql_rng_between(&b->rng, 0, b->beat_ns / 10);
-    b->beat_at = dsql_mono_add(b->sent, beat_ns);
-    b->refusals = 0;
+    b->beat_at = settles ? now : dsql_mono_add(b->sent, beat_ns);
     if (op->empty_pot)
         b->slow_pending = false;
+}
+
+/* The request under way is in doubt until our beat moves on. */
+static void doubt(struct dsql_blocks *b)
+{
+    b->unsettled = true;
+    b->doubt = b->flight;
+    b->doubt_sent = b->sent;
+    b->doubt_drawn = b->drawn;
+    b->doubt_returned = b->returned;
+}
+
+/* A refused request is done with if it wanted something that never comes back: the version only
+ * grows, and nobody writes the same beat twice. Permits in the pot and the rate of before do come
+ * back; then a copy that is still under way is applied. */
+static bool may_come_true(const struct dsql_registry_op *op, const struct dsql_registry *view)
+{
+    if (op->grow && view->version != op->version_old)
+        return false;
+    for (size_t i = 0; i < op->remove_count; i++) {
+        const struct dsql_block *other = dsql_registry_find(view, op->remove[i].id);
+        if (!other || other->beat != op->remove[i].beat)
+            return false;
+    }
+    return true;
+}
+
+/* Whether nothing of ours is smaller if it is applied after all. */
+static bool only_brings(const struct dsql_blocks *b, const struct dsql_block *own)
+{
+    const struct dsql_block *block = &b->flight.block;
+    return b->returned == 0 && block->purse >= own->purse &&
+           block->of[DSQL_SLOTS].has >= own->of[DSQL_SLOTS].has &&
+           block->of[DSQL_FLOW].has >= own->of[DSQL_FLOW].has;
+}
+
+static size_t late_of(const struct dsql_blocks *b, const struct dsql_block *own)
+{
+    size_t i = 0;
+    while (i < b->late_count && b->late[i].beat != own->beat)
+        i++;
+    return i;
+}
+
+static void remember_late(struct dsql_blocks *b)
+{
+    b->late[b->late_count].beat = b->flight.block.beat;
+    b->late[b->late_count].drawn = b->drawn;
+    b->late[b->late_count++].sent = b->sent;
+}
+
+/* A copy of a request that was refused once has been applied since. */
+static void late_applied(struct dsql_blocks *b, size_t i)
+{
+    struct dsql_mono until = dsql_mono_add(b->late[i].sent, b->config.ttl_ns);
+    b->purse.amount += b->late[i].drawn * DSQL_PURSE_ONE;
+    b->fresh_until = dsql_mono_before(b->fresh_until, until) ? until : b->fresh_until;
+}
+
+/* Our block is there, and the request that was answered did not change it. */
+static void stand_refused(struct dsql_blocks *b, const struct dsql_block *own)
+{
+    size_t late = late_of(b, own);
+    if (own->beat != b->beat) { /* an earlier one did: all others are done with */
+        if (late < b->late_count)
+            late_applied(b, late);
+        if (b->unsettled)
+            settle(b, late == b->late_count);
+        else
+            b->purse.amount += b->returned * DSQL_PURSE_ONE;
+        b->beat = own->beat;
+        b->late_count = 0;
+    } else if (b->unsettled) {
+        /* The plain beat wants nothing but this beat: somebody answered for another item. */
+    } else if (may_come_true(&b->flight, &b->view)) {
+        if (only_brings(b, own) && b->late_count < DSQL_BLOCKS_LATE)
+            remember_late(b);
+        else
+            doubt(b);
+    } else {
+        b->purse.amount += b->returned * DSQL_PURSE_ONE;
+    }
+    take_over(b, own);
+}
+
+static bool is_ours(const struct dsql_blocks *b, const struct dsql_block *own)
+{
+    return b->joined && (own->beat == b->beat || late_of(b, own) < b->late_count ||
+                         (b->unsettled && b->doubt.kind == DSQL_REGISTRY_UPDATE &&
+                          own->beat == b->doubt.block.beat));
 }
 
 static void refused(struct dsql_blocks *b, struct dsql_mono now)
@@ -569,17 +703,13 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
     b->known = b->view.exists;
     if (b->flight.kind == DSQL_REGISTRY_LEAVE && !own)
         b->left = b->draining;
-    if (!own) {
-        forget_block(b, now);
+    if (own && is_ours(b, own)) {
+        stand_refused(b, own);
     } else {
-        if (b->unsettled) {
-            settle(b, own->beat == b->doubt.block.beat);
-        } else {
-            b->purse.amount += b->returned * DSQL_PURSE_ONE;
-        }
-        b->joined = true;
-        b->beat = own->beat;
-        take_over(b, own);
+        if (own || b->joined)
+            forget_identity(b);
+        b->counts.copies += own != NULL; /* (K5) */
+        forget_block(b, now);
     }
     if (b->slow_pending && b->view.rate < b->slow_rate)
         b->slow_pending = false; /* somebody else has reported it */
@@ -590,17 +720,25 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
 static void lost(struct dsql_blocks *b, struct dsql_mono now)
 {
     b->counts.lost++;
-    if (!b->unsettled && b->flight.kind != DSQL_REGISTRY_OPEN) {
-        b->unsettled = b->joined;
-        b->doubt = b->flight;
-        b->doubt_sent = b->sent;
-        b->doubt_drawn = b->drawn;
-        b->doubt_returned = b->returned;
-    }
+    if (!b->unsettled && b->joined && b->flight.kind != DSQL_REGISTRY_OPEN)
+        doubt(b);
     b->failures += b->failures < 16;
     int64_t wait_ns = dsql_least((100 * DSQL_MS) << dsql_least(b->failures, 8),
                                  dsql_least(b->beat_ns, 5 * DSQL_S));
     b->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&b->rng, 0, wait_ns / 2));
+}
+
+/* A refusal of a copy: the table has what another copy of the same request wrote. */
+static bool was_applied(const struct dsql_blocks *b)
+{
+    const struct dsql_block *own = b->view.exists ? dsql_blocks_own(b) : NULL;
+    if (own && b->flight.kind == DSQL_REGISTRY_JOIN) {
+        for (size_t i = 0; i < b->join_count; i++) {
+            if (own->beat == b->joins[i])
+                return true;
+        }
+    }
+    return own && b->flight.kind == DSQL_REGISTRY_UPDATE && own->beat == b->flight.block.beat;
 }
 
 enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
@@ -626,10 +764,15 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
     b->proof = b->sent;
     b->failures = 0;
     b->retry_at = now;
-    if (outcome == DSQL_BLOCKS_APPLIED)
-        applied(b, now);
-    else
+    if (outcome == DSQL_BLOCKS_APPLIED) {
+        applied(b, now, b->sent);
+    } else if (was_applied(b)) {
+        b->counts.repeated++;
+        bool tried_before = b->join_count > 0 || b->probe_beat != 0;
+        applied(b, now, tried_before ? b->first_sent : b->sent);
+    } else {
         refused(b, now);
+    }
     replan(b);
     b->jitter = dsql_rng_between(&b->rng, 0, PER_MILLE);
     if (b->joined && plan_slots(b).starving) {

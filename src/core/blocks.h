@@ -3,10 +3,18 @@
  * connects with a fleet it never talks to. Requests out, answers in, time passed in; no clock but
  * the caller's monotonic one is ever used, so clocks may differ by any amount.
  *
- * There is one request at a time. A request that was not answered may still be applied later: each
- * is conditional on the owner's last known beat and sets a new one, so at most one of those in
- * doubt is ever applied, and the next answer tells which. Until then the owner is pessimistic: what
- * it gave back is gone, what it asked for is not there.
+ * There is one request at a time. The network may deliver it twice, late, or lose its answer: each
+ * request is conditional on the owner's last known beat and sets a new one, so at most one of those
+ * in doubt is ever applied, once, and the next answer tells which. Until then the owner is
+ * pessimistic: what it gave back is gone, what it asked for is not there. A request in doubt is one
+ * that was not answered, or was refused for something that may come true again while a copy of it
+ * is still under way.
+ *
+ * A beat is a random number, fresh for each request: nobody else writes the same one. So a refusal
+ * that shows our own beat in the table answers a copy of a request that was applied. One that shows
+ * a beat we never wrote means that another process has our identity (a cloned machine): whoever
+ * writes second takes a new identity, and begins anew. An identity joins once; who lost its block
+ * comes back under another.
  *
  * Connects: a block brings a flow of permits into the owner's purse, so opening costs no request as
  * long as the flow that goes with its share of the slots is enough. Who needs more than that soon
@@ -17,7 +25,8 @@
  * held when it was last heard of; (K2) permits are used only while the last confirmed beat is
  * younger than the TTL, and so is anything opened; (K3) a block is taken away from another owner
  * only after its beat stood still for its TTL and two beats more of this owner's clock, with the
- * registry answering; (K4) no answer at all closes no connection. Single-threaded.
+ * registry answering; (K4) no answer at all closes no connection; (K5) of two processes with one
+ * identity only one goes on with it after both have written. Single-threaded.
  */
 #ifndef DSQL_CORE_BLOCKS_H
 #define DSQL_CORE_BLOCKS_H
@@ -26,8 +35,14 @@
 #include "core/purse.h"
 #include "core/registry.h"
 
+enum {
+    DSQL_BLOCKS_JOINS = 4, /* tries to join before another identity is taken */
+    DSQL_BLOCKS_LATE =
+        4, /* refused requests that are remembered before a plain beat settles them */
+};
+
 struct dsql_blocks_config {
-    char id[DSQL_OWNER_ID_LEN + 1]; /* 16 characters that no other owner has */
+    char id[DSQL_OWNER_ID_LEN + 1]; /* 16 hex digits that no other owner has; the first identity */
     char name[DSQL_OWNER_NAME_MAX + 1];
     int64_t limit;    /* connections of the cluster */
     int64_t headroom; /* of them kept free, for owners that are silent longer than the TTL */
@@ -55,11 +70,17 @@ struct dsql_blocks {
     struct dsql_mono rate_since; /* view.rate was first seen */
     bool known, joined, left;
 
-    int64_t beat, sequence; /* in the table, as far as known; the last one used */
-    int64_t slots, flow;    /* in the table, as far as known, */
-    int64_t purse_most;     /* the purse too; */
-    int64_t told_flow;      /* the flow others think we want */
-    int64_t allow;          /* slots to keep: fewer than it has, when others lack their share */
+    int64_t beat;       /* in the table, as far as known */
+    int64_t probe_beat; /* of the plain beat that settles a doubt, in each repetition; 0: none */
+    int64_t
+        joins[DSQL_BLOCKS_JOINS]; /* beats of this identity's JOINs, of which one may be applied */
+    size_t join_count;
+    struct dsql_mono first_sent; /* the first JOIN of joins, or the first plain beat of the doubt */
+    bool spent;                  /* this identity has had a block: it never joins again */
+    int64_t slots, flow;         /* in the table, as far as known, */
+    int64_t purse_most;          /* the purse too; */
+    int64_t told_flow;           /* the flow others think we want */
+    int64_t allow; /* slots to keep: fewer than it has, when others lack their share */
     struct dsql_purse purse;
     struct dsql_mono fresh_until, grace_until;
     int64_t grace_slots;
@@ -72,6 +93,13 @@ struct dsql_blocks {
     struct dsql_registry_op doubt;
     struct dsql_mono doubt_sent;
     int64_t doubt_drawn, doubt_returned;
+
+    /* Refused requests that only bring us something, of which a copy may yet be applied. */
+    struct {
+        int64_t beat, drawn;
+        struct dsql_mono sent;
+    } late[DSQL_BLOCKS_LATE];
+    size_t late_count;
 
     int64_t want, used;
     bool draining;
@@ -90,6 +118,9 @@ struct dsql_blocks {
     struct { /* for status and metrics */
         uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
         uint64_t permits, waited; /* given; of them after a request was made for it */
+        uint64_t repeated;        /* answers to a copy of what was applied before */
+        uint64_t copies;          /* identities given up to whoever else writes under them: another
+                                     process, or a late copy of our own JOIN */
     } counts;
 };
 
@@ -113,8 +144,9 @@ int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now
 bool dsql_blocks_permit(struct dsql_blocks *blocks, struct dsql_mono now, int64_t *wait_ns);
 int64_t dsql_blocks_permits(const struct dsql_blocks *blocks, struct dsql_mono now);
 
-/* A request to send now, or false. Every request is to be answered before there is another. */
-bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now,
+/* A request to send now, or false. Every request is to be answered before there is another. nonce:
+ * random bits that no copy of this process draws, so from the kernel and not from a generator. */
+bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now, uint64_t nonce,
                       struct dsql_registry_op *op);
 
 /* How long until dsql_blocks_next() has something to say, if nothing happens before; INT64_MAX

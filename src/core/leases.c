@@ -23,6 +23,8 @@ static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
             strcmp(l->owners[i].id, l->config.owner) != 0)
             owners = 1;
     }
+    if (l->stray_count > 0)
+        owners = 1;
     l->survey = SURVEY_IDLE;
     l->survey_at = dsql_mono_add(now, l->config.ttl_ns / 2 +
                                           dsql_rng_between(&l->rng, 0, l->config.ttl_ns * owners));
@@ -52,7 +54,7 @@ enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_co
 
 void dsql_leases_fini(struct dsql_leases *l)
 {
-    free(l->ids);
+    free(l->held);
     free(l->owners);
     *l = (struct dsql_leases){0};
 }
@@ -185,31 +187,59 @@ static void take_ids(const struct dsql_leases *l, struct dsql_leases_op *op, siz
     size_t n = l->count - from;
     n = n < DSQL_LEASES_BATCH ? n : DSQL_LEASES_BATCH;
     n = op->count > 0 && (size_t)op->count < n ? (size_t)op->count : n;
-    memcpy(op->ids, &l->ids[from], n * sizeof(*op->ids));
+    for (size_t i = 0; i < n; i++) {
+        memcpy(op->ids[i], l->held[from + i].id, sizeof(op->ids[i]));
+        op->was[i] = l->held[from + i].beat;
+    }
     op->count = (int64_t)n;
+}
+
+/* Higher than all before, and nobody else's. */
+static int64_t next_beat(struct dsql_leases *l)
+{
+    enum { RANDOM_BITS = 32 };
+    int64_t random = (int64_t)(l->nonce & UINT32_MAX);
+    l->beat = (((l->beat >> RANDOM_BITS) + 1) << RANDOM_BITS) | random;
+    return l->beat;
+}
+
+static void make_acquire(struct dsql_leases *l, struct dsql_leases_op *op)
+{
+    struct dsql_rng fresh = dsql_rng_seeded(l->nonce);
+    op->count = dsql_least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
+    op->beat = next_beat(l); /* after a time without leases, too, the owner has moved */
+    for (int64_t i = 0; i < op->count; i++)
+        (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",
+                       (unsigned long long)dsql_rng_next(&fresh),
+                       (unsigned long long)(dsql_rng_next(&fresh) ^ dsql_rng_next(&l->rng)));
 }
 
 static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_wall wall)
 {
     struct dsql_leases_op *op = &l->flight;
-    *op = (struct dsql_leases_op){.kind = kind};
+    *op = (struct dsql_leases_op){.kind = kind, .mark = l->nonce};
+    if (l->spent) {
+        (void)snprintf(l->config.owner, sizeof(l->config.owner), "%016llx",
+                       (unsigned long long)~l->nonce);
+        l->spent = false;
+        l->stray_count = 0;
+    }
     switch (kind) {
     case DSQL_LEASES_ACQUIRE:
-        op->count = dsql_least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
-        op->beat = ++l->beat; /* after a time without leases, too, the owner has moved */
-        for (int64_t i = 0; i < op->count; i++)
-            (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",
-                           (unsigned long long)dsql_rng_next(&l->rng),
-                           (unsigned long long)dsql_rng_next(&l->rng));
+        make_acquire(l, op);
         break;
     case DSQL_LEASES_RELEASE:
         op->count = dsql_least(surplus(l), DSQL_LEASES_BATCH);
+        op->beat = l->round ? l->round_beat : -1; /* a renewal may have been applied unheard */
         take_ids(l, op, l->count - (size_t)op->count);
         break;
     case DSQL_LEASES_RENEW:
-        if (l->renewed == 0)
-            l->beat++;
-        op->beat = l->beat;
+        if (!l->round) {
+            l->round_beat = next_beat(l);
+            l->round_sent = l->sent;
+        }
+        l->round = true;
+        op->beat = l->round_beat;
         take_ids(l, op, l->renewed);
         break;
     case DSQL_LEASES_CONNECT:
@@ -230,6 +260,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
     case DSQL_LEASES_REAP:
         *op = l->reap;
         op->kind = kind;
+        op->mark = l->nonce;
         break;
     case DSQL_LEASES_RECOUNT:
         op->active = l->active;
@@ -240,7 +271,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
 }
 
 bool dsql_leases_next(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
-                      struct dsql_leases_op *op)
+                      uint64_t nonce, struct dsql_leases_op *op)
 {
     enum dsql_leases_kind kind;
     int64_t wait_ns;
@@ -250,7 +281,8 @@ bool dsql_leases_next(struct dsql_leases *l, struct dsql_mono now, struct dsql_w
     if (!l->repeat) {
         if (!choose(l, now, wall, &kind, &wait_ns))
             return false;
-        l->sent = now;
+        l->sent = l->first_sent = now;
+        l->nonce = nonce;
         make(l, kind, wall);
     }
     l->busy = true;
@@ -260,33 +292,64 @@ bool dsql_leases_next(struct dsql_leases *l, struct dsql_mono now, struct dsql_w
     return true;
 }
 
+bool dsql_leases_is_missing(const struct dsql_leases_op *op, int64_t i,
+                            const struct dsql_lease_found *item)
+{
+    switch (op->kind) {
+    case DSQL_LEASES_ACQUIRE:
+        return item != NULL;
+    case DSQL_LEASES_RENEW:
+    case DSQL_LEASES_RELEASE:
+        return !item || (item->beat != op->was[i] && item->beat != op->beat);
+    case DSQL_LEASES_REAP:
+        return !item || item->beat != op->beat;
+    case DSQL_LEASES_CONNECT:
+    case DSQL_LEASES_SLOW:
+    case DSQL_LEASES_LOOK:
+    case DSQL_LEASES_SCAN:
+    case DSQL_LEASES_RECOUNT:
+        break;
+    }
+    return false;
+}
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 static enum dsql_rc hold(struct dsql_leases *l, const struct dsql_leases_op *op)
 {
     size_t need = l->count + (size_t)op->count;
     if (need > l->room) {
-        void *grown = reallocarray(l->ids, need * 2, sizeof(*l->ids));
+        void *grown = reallocarray(l->held, need * 2, sizeof(*l->held));
         if (!grown)
             return DSQL_NO_MEMORY;
-        l->ids = grown;
+        l->held = grown;
         l->room = need * 2;
     }
-    memcpy(&l->ids[l->count], op->ids, (size_t)op->count * sizeof(*op->ids));
-    l->count = need;
+    for (int64_t i = 0; i < op->count; i++) {
+        struct dsql_lease_held *lease = &l->held[l->count++];
+        memcpy(lease->id, op->ids[i], sizeof(lease->id));
+        lease->beat = op->beat;
+    }
     return DSQL_OK;
+}
+
+/* Where it is among those held; count if it is not. */
+static size_t place_of(const struct dsql_leases *l, const char *id)
+{
+    size_t i = 0;
+    while (i < l->count && strcmp(l->held[i].id, id) != 0)
+        i++;
+    return i;
 }
 
 static void drop(struct dsql_leases *l, const char *id)
 {
-    for (size_t i = 0; i < l->count; i++) {
-        if (strcmp(l->ids[i], id) != 0)
-            continue;
-        l->renewed -= i < l->renewed;
-        memmove(&l->ids[i], &l->ids[i + 1], (l->count - i - 1) * sizeof(*l->ids));
-        l->count--;
+    size_t i = place_of(l, id);
+    if (i == l->count)
         return;
-    }
+    l->renewed -= i < l->renewed;
+    memmove(&l->held[i], &l->held[i + 1], (l->count - i - 1) * sizeof(*l->held));
+    l->count--;
 }
 
 static enum dsql_rc acquired(struct dsql_leases *l, struct dsql_mono now)
@@ -300,8 +363,8 @@ static enum dsql_rc acquired(struct dsql_leases *l, struct dsql_mono now)
                     ? (size_t)dsql_least((int64_t)l->parcel * 2, DSQL_LEASES_BATCH)
                     : 1;
     if (first) {
-        l->renew_at = dsql_mono_add(l->sent, l->config.ttl_ns / 3);
-        l->fresh_until = dsql_mono_add(l->sent, l->config.ttl_ns);
+        l->renew_at = dsql_mono_add(l->first_sent, l->config.ttl_ns / 3);
+        l->fresh_until = dsql_mono_add(l->first_sent, l->config.ttl_ns);
     }
     (void)now;
     return DSQL_OK;
@@ -309,12 +372,15 @@ static enum dsql_rc acquired(struct dsql_leases *l, struct dsql_mono now)
 
 static void renewed(struct dsql_leases *l)
 {
+    for (int64_t i = 0; i < l->flight.count; i++)
+        l->held[place_of(l, l->flight.ids[i])].beat = l->flight.beat;
     l->renewed += (size_t)l->flight.count;
     if (l->renewed < l->count)
         return;
     l->renewed = 0;
-    l->renew_at = dsql_mono_add(l->sent, l->config.ttl_ns / 3);
-    l->fresh_until = dsql_mono_add(l->sent, l->config.ttl_ns);
+    l->round = false;
+    l->renew_at = dsql_mono_add(l->round_sent, l->config.ttl_ns / 3);
+    l->fresh_until = dsql_mono_add(l->round_sent, l->config.ttl_ns);
 }
 
 /* Some of the ids are not there, or not as they were. */
@@ -338,8 +404,12 @@ static enum dsql_rc missing(struct dsql_leases *l, struct dsql_mono now,
     if (l->flight.kind == DSQL_LEASES_RENEW) {
         l->grace = gone + (dsql_mono_before(now, l->grace_until) ? l->grace : 0);
         l->grace_until = dsql_mono_add(now, GRACE_NS);
-        if (l->count == 0)
+        l->spent = true; /* somebody else renews them, or thought us dead */
+        l->counts.copies++;
+        if (l->count == 0) {
             l->renewed = 0;
+            l->round = false;
+        }
     }
     return DSQL_OK;
 }
@@ -354,17 +424,74 @@ static struct dsql_lease_owner *owner_of(struct dsql_leases *l, const char *id,
     if (l->owner_count == DSQL_LEASE_OWNERS_MAX)
         return NULL;
     struct dsql_lease_owner *owner = &l->owners[l->owner_count++];
-    *owner = (struct dsql_lease_owner){.since = now, .beat = -1};
+    *owner = (struct dsql_lease_owner){.since = now, .steady = now, .sight = {.top = -1}};
     memcpy(owner->id, id, sizeof(owner->id));
     return owner;
 }
 
-/* (L3) */
-static bool is_dead(const struct dsql_leases *l, const struct dsql_lease_owner *owner,
-                    struct dsql_mono now)
+/* Whether somebody has renewed or put a lease: fewer leases say nothing, they may have been taken
+ * away. The highest beat alone does not do: it may be a stray's. */
+static bool has_moved(const struct dsql_lease_sight *before, const struct dsql_lease_sight *now)
 {
-    return strcmp(owner->id, l->config.owner) != 0 &&
-           dsql_mono_since(now, owner->since) >= l->config.ttl_ns + l->config.ttl_ns / 2;
+    return now->top > before->top || (now->leases >= before->leases && now->sum != before->sum);
+}
+
+/* After a whole scan, because one lease says little: who renews has old and new ones. (L3) */
+static bool find_dead(struct dsql_leases *l, struct dsql_mono now)
+{
+    bool found = false;
+    for (size_t i = 0; i < l->owner_count; i++) {
+        struct dsql_lease_owner *owner = &l->owners[i];
+        if (owner->here && has_moved(&owner->sight, &owner->now))
+            owner->since = now;
+        if (owner->sight.leases != owner->now.leases || owner->sight.sum != owner->now.sum)
+            owner->steady = now;
+        owner->sight = owner->now;
+        owner->dead =
+            strcmp(owner->id, l->config.owner) != 0 &&
+            dsql_mono_since(now, owner->since) >= l->config.ttl_ns + l->config.ttl_ns / 2 &&
+            dsql_mono_since(now, owner->steady) >= l->config.ttl_ns / 2;
+        found = found || owner->dead;
+    }
+    return found;
+}
+
+static void will_reap(struct dsql_leases *l, const struct dsql_lease_found *found)
+{
+    bool same_owner = strcmp(l->reap_owner, found->owner) == 0;
+    if (l->reap.count > 0 && same_owner && found->beat < l->reap.beat)
+        l->reap.count = 0; /* the oldest first: what is left stands as still as before */
+    if (l->reap.count == DSQL_LEASES_BATCH ||
+        (l->reap.count > 0 && (l->reap.beat != found->beat || !same_owner)))
+        return; /* with the next survey */
+    l->reap.beat = found->beat;
+    memcpy(l->reap_owner, found->owner, sizeof(l->reap_owner));
+    memcpy(l->reap.ids[l->reap.count++], found->id, sizeof(found->id));
+}
+
+/* A lease of our name that is not held. A process with our identity would renew it: after the time
+ * for which anybody may be silent it is nobody's. */
+static void look_at_stray(struct dsql_leases *l, struct dsql_mono now,
+                          const struct dsql_lease_found *found)
+{
+    size_t i = 0;
+    while (i < l->stray_count && strcmp(l->strays[i].id, found->id) != 0)
+        i++;
+    if (i == DSQL_LEASES_BATCH)
+        return;
+    struct dsql_lease_stray *stray = &l->strays[i];
+    if (i == l->stray_count || stray->beat != found->beat) {
+        stray->beat = found->beat;
+        stray->since = now;
+        memcpy(stray->id, found->id, sizeof(stray->id));
+    }
+    l->stray_count = i == l->stray_count ? i + 1 : l->stray_count;
+    stray->here = true;
+    if (dsql_mono_since(now, stray->since) >= l->config.ttl_ns + l->config.ttl_ns / 2) {
+        l->counts.strays++;
+        l->reap_strays = l->reap_strays || l->reap.count == 0;
+        will_reap(l, found);
+    }
 }
 
 static void scanned(struct dsql_leases *l, struct dsql_mono now,
@@ -377,16 +504,16 @@ static void scanned(struct dsql_leases *l, struct dsql_mono now,
         struct dsql_lease_owner *owner = found->renewed ? owner_of(l, found->owner, now) : NULL;
         if (!owner)
             continue;
+        if (!owner->here)
+            owner->now = (struct dsql_lease_sight){.top = found->beat};
         owner->here = true;
-        if (found->beat > owner->beat) {
-            owner->beat = found->beat;
-            owner->since = now;
-        }
-        if (is_dead(l, owner, now) && l->reap.count < DSQL_LEASES_BATCH &&
-            (l->reap.count == 0 || l->reap.beat == found->beat)) {
-            l->reap.beat = found->beat;
-            memcpy(l->reap.ids[l->reap.count++], found->id, sizeof(found->id));
-        }
+        owner->now.leases++;
+        owner->now.top = dsql_most(owner->now.top, found->beat);
+        owner->now.sum += (uint64_t)found->beat;
+        if (owner->dead)
+            will_reap(l, found);
+        else if (strcmp(found->owner, l->config.owner) == 0 && place_of(l, found->id) == l->count)
+            look_at_stray(l, now, found);
     }
     if (answer->last)
         l->survey = SURVEY_SECOND;
@@ -394,12 +521,28 @@ static void scanned(struct dsql_leases *l, struct dsql_mono now,
 
 static void forget_absent_owners(struct dsql_leases *l)
 {
-    size_t kept = 0;
+    size_t kept = 0, strays = 0;
+    for (size_t i = 0; i < l->stray_count; i++) {
+        if (l->strays[i].here)
+            l->strays[strays++] = l->strays[i];
+    }
+    l->stray_count = strays;
     for (size_t i = 0; i < l->owner_count; i++) {
         if (l->owners[i].here)
             l->owners[kept++] = l->owners[i];
     }
     l->owner_count = kept;
+}
+
+/* Whom this scan shows alive after all. */
+static void forget_living(struct dsql_leases *l)
+{
+    if (l->reap.count == 0 || l->reap_strays)
+        return;
+    for (size_t i = 0; i < l->owner_count; i++) {
+        if (strcmp(l->owners[i].id, l->reap_owner) == 0 && !l->owners[i].dead)
+            l->reap.count = 0;
+    }
 }
 
 /* The counter, before and after the scan. */
@@ -412,16 +555,24 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
         l->counted = 0;
         l->all_renewed = true;
         l->reap = (struct dsql_leases_op){.kind = DSQL_LEASES_REAP};
+        l->reap_strays = false;
         for (size_t i = 0; i < l->owner_count; i++)
             l->owners[i].here = false;
+        for (size_t i = 0; i < l->stray_count; i++)
+            l->strays[i].here = false;
         l->survey = SURVEY_SCAN;
         return;
     }
+    bool dead = find_dead(l, now);
+    forget_living(l);
     bool steady = answer->exists && answer->active == l->active &&
                   answer->updated_ms == l->updated_ms && l->all_renewed;
     int64_t drift = steady ? l->active - l->counted : 0;
     /* The same twice, a TTL apart, with nobody coming or going meanwhile: that is no race. */
-    l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0;
+    if (drift != l->drift)
+        l->drift_since = now;
+    l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0 &&
+                     dsql_mono_since(now, l->drift_since) >= l->config.ttl_ns;
     l->drift = drift;
     if (!l->all_renewed)
         l->reap.count = 0;
@@ -430,8 +581,20 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     if (drift != 0 && !l->may_recount)
         l->survey_at =
             dsql_mono_add(now, l->config.ttl_ns); /* owners notice what they miss sooner */
-    if (l->reap.count > 0 || l->may_recount)
+    if (l->reap.count > 0 || l->may_recount || (dead && l->all_renewed))
         l->survey_at = now;
+}
+
+/* What we took away ourselves is no news of the owner. */
+static void took_away(struct dsql_leases *l)
+{
+    for (size_t i = 0; i < l->owner_count; i++) {
+        struct dsql_lease_owner *owner = &l->owners[i];
+        if (strcmp(owner->id, l->reap_owner) != 0)
+            continue;
+        owner->sight.leases -= l->reap.count;
+        owner->sight.sum -= (uint64_t)l->reap.count * (uint64_t)l->reap.beat;
+    }
 }
 
 static void refused(struct dsql_leases *l, struct dsql_mono now)
@@ -498,6 +661,7 @@ static enum dsql_rc done(struct dsql_leases *l, struct dsql_mono now, struct dsq
         break;
     case DSQL_LEASES_REAP:
         l->counts.reaped += (uint64_t)l->reap.count;
+        took_away(l);
         l->reap.count = 0;
         l->survey_at = now; /* there may be more */
         break;
@@ -527,13 +691,16 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
         refused(l, now);
     if (outcome == DSQL_LEASES_CONFLICT) {
         l->counts.conflicts++;
-        l->repeat = in_doubt; /* this try was not applied; an earlier one may have been */
+        /* This try was not applied; an earlier one may have been. What was to be given back is not
+         * used again: a copy may yet be applied. */
+        l->repeat = in_doubt || l->flight.kind == DSQL_LEASES_RELEASE;
         l->conflicts += l->conflicts < 8;
         l->retry_at =
             dsql_mono_add(now, dsql_rng_between(&l->rng, DSQL_MS, (5 * DSQL_MS) << l->conflicts));
     } else if (outcome == DSQL_LEASES_LOST || rc) {
         /* Permits are drawn for a second, and reading needs no repetition. */
-        l->repeat = l->flight.kind == DSQL_LEASES_ACQUIRE || l->flight.kind == DSQL_LEASES_RELEASE;
+        l->repeat = l->flight.kind == DSQL_LEASES_ACQUIRE ||
+                    l->flight.kind == DSQL_LEASES_RELEASE || l->flight.kind == DSQL_LEASES_RENEW;
         if (l->survey != SURVEY_IDLE)
             plan_survey(l, now);
         l->counts.lost++;

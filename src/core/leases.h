@@ -10,7 +10,16 @@
  * because others' live leases look expired.
  *
  * There is one request at a time; one that was not answered is repeated as it was. Each can be told
- * from having been applied before: leases have unique ids, and are put only where there is none.
+ * from having been applied before: leases have unique ids, and are put only where there is none;
+ * they are renewed only where they have the beat that we know of, or already the new one.
+ *
+ * The network may deliver a request twice, and late. A copy of an ACQUIRE may so put leases that
+ * nobody holds any more: *strays*, which keep connections from others until their owner's survey
+ * finds them standing still. No copy of anything gives a connection to two.
+ *
+ * Ids and beats are drawn afresh for each process (nonces), so two processes with one identity (a
+ * cloned machine) hold the same leases only until both renew them: the second finds another's beat,
+ * drops those leases and takes a new identity, which its other leases get when they are renewed.
  *
  * Invariants: (L1) slots() counts leases that were confirmed, and for a short grace those found
  * missing; (L2) a permit is used in the second it was drawn for; (L3) nothing of an owner is taken
@@ -39,8 +48,9 @@ struct dsql_leases_config {
 
 enum dsql_leases_kind {
     DSQL_LEASES_ACQUIRE, /* counter + count, put ids: if the counter stays within the limit */
-    DSQL_LEASES_RELEASE, /* counter - count, delete ids: if they are there */
-    DSQL_LEASES_RENEW,   /* ids get the beat: if they are there */
+    DSQL_LEASES_RELEASE, /* counter - count, delete ids: if they have the beat of `was`, or `beat`
+                          */
+    DSQL_LEASES_RENEW,   /* ids get the beat and the owner: likewise */
     DSQL_LEASES_CONNECT, /* count permits of the second: if they stay within the rate */
     DSQL_LEASES_SLOW,    /* uses up count permits of the second, whatever is there */
     DSQL_LEASES_LOOK,    /* reads the counter */
@@ -53,7 +63,9 @@ struct dsql_leases_op {
     enum dsql_leases_kind kind;
     int64_t count, beat, second;
     int64_t active, updated_ms;
+    uint64_t mark; /* the same in each repetition, and of no other request */
     dsql_lease_id ids[DSQL_LEASES_BATCH];
+    int64_t was[DSQL_LEASES_BATCH]; /* RENEW, RELEASE: the beats they have */
 };
 
 enum dsql_leases_outcome {
@@ -82,20 +94,44 @@ struct dsql_leases_answer {
     bool last; /* SCAN: there is no further page */
 };
 
-struct dsql_lease_owner {
-    char id[17];
-    int64_t beat; /* the highest */
+/* A lease of ours, and the beat it has in the table. */
+struct dsql_lease_held {
+    dsql_lease_id id;
+    int64_t beat;
+};
+
+/* A lease in the table that bears our name and is not held. */
+struct dsql_lease_stray {
+    dsql_lease_id id;
+    int64_t beat;
     struct dsql_mono since;
     bool here; /* in the scan under way */
+};
+
+struct dsql_lease_owner {
+    char id[17];
+    struct dsql_lease_sight {
+        int64_t leases, top; /* how many; the highest beat */
+        uint64_t sum;        /* of all beats */
+    } sight, now;            /* by the last scan; so far in the one under way */
+    struct dsql_mono since;  /* it last moved */
+    struct dsql_mono steady; /* its leases are what they are, by what was taken away, too */
+    bool here;               /* in the scan under way */
+    bool dead;               /* it stood still for too long */
 };
 
 struct dsql_leases {
     struct dsql_leases_config config;
     struct dsql_rng rng;
-    dsql_lease_id *ids; /* held */
+    struct dsql_lease_held *held;
     size_t count, room;
-    size_t renewed; /* of them, in the round under way */
-    int64_t beat;
+    size_t renewed;              /* of them, in the round under way */
+    bool round;                  /* a round of renewals is under way: all of it has one beat, */
+    int64_t round_beat;          /* this */
+    struct dsql_mono round_sent; /* its first request was sent: the table has the beat since then */
+    int64_t beat;   /* the last one used: a number that grows, and random bits below it */
+    uint64_t nonce; /* random bits for the request that is made now */
+    bool spent;     /* another process may have our identity: the next request has another */
     struct dsql_mono renew_at, fresh_until;
     int64_t grace;
     struct dsql_mono grace_until;
@@ -112,21 +148,26 @@ struct dsql_leases {
 
     bool busy, repeat;
     struct dsql_leases_op flight;
-    struct dsql_mono sent;
+    struct dsql_mono sent, first_sent; /* this time; and before it was repeated */
     unsigned failures, conflicts;
 
     /* The reconciler. */
     struct dsql_mono survey_at;
     enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;
     int64_t active, updated_ms, counted, drift; /* drift: found by the survey before */
+    struct dsql_mono drift_since;
     bool exists, all_renewed;
     struct dsql_lease_owner *owners;
     size_t owner_count;
-    struct dsql_leases_op reap; /* what the scan found to take away */
+    struct dsql_leases_op reap; /* what the scan found to take away, */
+    char reap_owner[17];        /* all of this owner, */
+    bool reap_strays;           /* which is ourselves */
+    struct dsql_lease_stray strays[DSQL_LEASES_BATCH];
+    size_t stray_count;
     bool may_recount;
 
     struct {
-        uint64_t requests, lost, conflicts, reaped, recounts, missing;
+        uint64_t requests, lost, conflicts, reaped, recounts, missing, strays, copies;
     } counts;
 };
 
@@ -143,10 +184,16 @@ void dsql_leases_drain(struct dsql_leases *leases, bool draining);
 int64_t dsql_leases_slots(const struct dsql_leases *leases, struct dsql_mono now);
 bool dsql_leases_permit(struct dsql_leases *leases, struct dsql_wall wall);
 
+/* nonce: random bits that no copy of this process draws, so from the kernel. */
 bool dsql_leases_next(struct dsql_leases *leases, struct dsql_mono now, struct dsql_wall wall,
-                      struct dsql_leases_op *op);
+                      uint64_t nonce, struct dsql_leases_op *op);
 int64_t dsql_leases_due_ns(const struct dsql_leases *leases, struct dsql_mono now,
                            struct dsql_wall wall);
+/* Whether the condition on the i-th of its ids fails, for a table that is not DynamoDB; item: the
+ * lease with that id, or NULL. */
+bool dsql_leases_is_missing(const struct dsql_leases_op *op, int64_t i,
+                            const struct dsql_lease_found *item);
+
 /* Fails only with DSQL_NO_MEMORY, and then it counts as lost. */
 DSQL_MUST_USE enum dsql_rc dsql_leases_answer(struct dsql_leases *leases, struct dsql_mono now,
                                               struct dsql_wall wall,

@@ -44,7 +44,8 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {
     struct owner *owner = owner_sending(sender);
     struct dsql_registry_op op;
-    if (!dsql_blocks_next(&owner->blocks, now_of(owner), &op))
+    if (!dsql_blocks_next(&owner->blocks, now_of(owner), dsql_sim_nonce(sender->process->world),
+                          &op))
         return NULL;
     struct request *request = calloc(1, sizeof *request);
     if (!request) {
@@ -97,8 +98,18 @@ static void free_request(struct dsql_sim_letter *letter)
     free(request);
 }
 
+static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter)
+{
+    struct request *request = calloc(1, sizeof *request);
+    if (!request)
+        return NULL;
+    request->op = DSQL_CONTAINER_OF(letter, const struct request, letter)->op;
+    return &request->letter;
+}
+
 static const struct dsql_sim_post_ops post_ops = {
     .write = write_request,
+    .copy = copy_request,
     .due_ns = due_ns,
     .carry_out = carry_out,
     .read = read_answer,
@@ -169,6 +180,36 @@ static void drain(struct dsql_sim_allowance *allowance)
     dsql_sim_sender_pump(&owner->sender);
 }
 
+static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from)
+{
+    struct owner *owner = owner_of(allowance), *other = owner_of(from);
+    struct dsql_sim_world *world = owner->sender.process->world;
+    struct dsql_blocks *blocks = &owner->blocks;
+    const struct dsql_blocks *remembered = &other->blocks;
+    struct dsql_registry view = {0};
+    void *seen = calloc(remembered->seen_room + 1, sizeof *remembered->seen);
+    if (!seen || dsql_registry_copy(&view, &remembered->view) != DSQL_OK) {
+        world->kernel.no_memory = true;
+        free(seen);
+        return;
+    }
+    if (remembered->seen_count > 0)
+        memcpy(seen, remembered->seen, remembered->seen_count * sizeof *remembered->seen);
+    dsql_blocks_fini(blocks);
+    *blocks = *remembered;
+    blocks->view = view;
+    blocks->seen = seen;
+    dsql_blocks_used(blocks, 0);
+    /* No answer reaches the copy's socket. */
+    if (blocks->busy &&
+        dsql_blocks_answer(blocks, now_of(owner), DSQL_BLOCKS_LOST, NULL) != DSQL_OK)
+        world->kernel.no_memory = true;
+    double flow = (double)blocks->flow / DSQL_PERMIT * (double)blocks->config.ttl_ns / DSQL_S;
+    dsql_sim_check_copied(owner->sender.process, other->sender.process,
+                          (double)blocks->purse_most + flow + 1);
+    dsql_sim_sender_pump(&owner->sender);
+}
+
 static void destroy(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
@@ -187,17 +228,19 @@ static const struct dsql_sim_allowance_ops blocks_ops = {
     .throttled = throttled,
     .full = full,
     .drain = drain,
+    .copy = copy,
     .destroy = destroy,
 };
 
 struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id)
 {
-    uint64_t number = strtoull(id, NULL, 16);
-    size_t index = (size_t)(number >> 32);
-    if (index >= world->process_count)
-        return NULL;
-    struct dsql_sim_process *process = &world->processes[index];
-    return process->life != DSQL_SIM_OFF && process->lives == (uint32_t)number ? process : NULL;
+    for (size_t i = 0; i < world->process_count; i++) {
+        struct dsql_sim_process *process = &world->processes[i];
+        if (process->life != DSQL_SIM_OFF && process->allowance->ops == &blocks_ops &&
+            strcmp(owner_of(process->allowance)->blocks.config.id, id) == 0)
+            return process;
+    }
+    return NULL;
 }
 
 struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process)

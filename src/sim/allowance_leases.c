@@ -96,6 +96,12 @@ static bool put(struct dsql_sim_lease_table *table, const struct request *reques
     return true;
 }
 
+static void renew(struct dsql_lease_found *item, const struct request *request)
+{
+    item->beat = request->op.beat;
+    memcpy(item->owner, request->owner_id, sizeof item->owner);
+}
+
 static void take_away(struct dsql_sim_lease_table *table, struct dsql_lease_found *item)
 {
     size_t place = (size_t)(item - table->items);
@@ -142,9 +148,7 @@ static enum dsql_leases_outcome judge(struct request *request, struct dsql_sim_l
     for (int64_t i = 0; has_ids(op) && i < op->count; i++) {
         const struct dsql_lease_found *item = find(table, op->ids[i]);
         bool *missing = &request->answer.missing[i];
-        *missing = op->kind == DSQL_LEASES_ACQUIRE ? item != NULL
-                   : op->kind == DSQL_LEASES_REAP  ? !item || item->beat != op->beat
-                                                   : !item;
+        *missing = dsql_leases_is_missing(op, i, item);
         if (*missing)
             outcome = DSQL_LEASES_MISSING;
     }
@@ -190,7 +194,7 @@ static bool apply(struct request *request, struct dsql_sim_lease_table *table)
         if (removes(op))
             take_away(table, find(table, op->ids[i]));
         else if (op->kind == DSQL_LEASES_RENEW)
-            find(table, op->ids[i])->beat = op->beat;
+            renew(find(table, op->ids[i]), request);
         else if (!put(table, request, op->ids[i]))
             return false;
     }
@@ -204,7 +208,8 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
     struct owner *owner = owner_sending(sender);
     struct dsql_leases_op op;
     if (!dsql_leases_next(&owner->leases, dsql_sim_process_now(sender->process),
-                          dsql_sim_process_wall(sender->process), &op))
+                          dsql_sim_process_wall(sender->process),
+                          dsql_sim_nonce(sender->process->world), &op))
         return NULL;
     struct request *request = calloc(1, sizeof *request);
     if (!request) {
@@ -251,8 +256,20 @@ static void free_request(struct dsql_sim_letter *letter)
     free(request);
 }
 
+static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter)
+{
+    const struct request *from = DSQL_CONTAINER_OF(letter, const struct request, letter);
+    struct request *request = calloc(1, sizeof *request);
+    if (!request)
+        return NULL;
+    request->op = from->op;
+    memcpy(request->owner_id, from->owner_id, sizeof request->owner_id);
+    return &request->letter;
+}
+
 static const struct dsql_sim_post_ops post_ops = {
     .write = write_request,
+    .copy = copy_request,
     .due_ns = due_ns,
     .carry_out = carry_out,
     .read = read_answer,
@@ -318,6 +335,35 @@ static void drain(struct dsql_sim_allowance *allowance)
     dsql_sim_sender_pump(&owner->sender);
 }
 
+static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from)
+{
+    struct owner *owner = owner_of(allowance), *other = owner_of(from);
+    struct dsql_sim_process *process = owner->sender.process;
+    const struct dsql_leases *remembered = &other->leases;
+    struct dsql_leases *leases = &owner->leases;
+    struct dsql_lease_held *held = calloc(remembered->room + 1, sizeof *held);
+    if (!held) {
+        process->world->kernel.no_memory = true;
+        return;
+    }
+    if (remembered->count > 0)
+        memcpy(held, remembered->held, remembered->count * sizeof *held);
+    struct dsql_lease_owner *owners = leases->owners;
+    memcpy(owners, remembered->owners, remembered->owner_count * sizeof *owners);
+    free(leases->held);
+    *leases = *remembered;
+    leases->held = held;
+    leases->owners = owners;
+    dsql_leases_used(leases, 0);
+    /* No answer reaches the copy's socket. */
+    const struct dsql_leases_answer lost = {.outcome = DSQL_LEASES_LOST};
+    if (leases->busy && dsql_leases_answer(leases, dsql_sim_process_now(process),
+                                           dsql_sim_process_wall(process), &lost) != DSQL_OK)
+        process->world->kernel.no_memory = true;
+    dsql_sim_check_copied(process, other->sender.process, (double)leases->permits);
+    dsql_sim_sender_pump(&owner->sender);
+}
+
 static void destroy(struct dsql_sim_allowance *allowance)
 {
     struct owner *owner = owner_of(allowance);
@@ -336,6 +382,7 @@ static const struct dsql_sim_allowance_ops leases_ops = {
     .throttled = throttled,
     .full = no_concern,
     .drain = drain,
+    .copy = copy,
     .destroy = destroy,
 };
 

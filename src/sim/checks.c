@@ -46,6 +46,10 @@ void dsql_sim_check_connect(struct dsql_sim_world *world)
     checks->connect_level = leaked < checks->connect_level ? checks->connect_level - leaked : 0;
     checks->connect_at = world->kernel.now;
     checks->connect_level += 1;
+    if (checks->connect_level > (double)burst && checks->copied >= 1) {
+        checks->connect_level -= 1;
+        checks->copied -= 1;
+    }
     if (checks->connect_level > (double)burst + 1e-3) {
         dsql_sim_fail(world, "assertMaxConnectsPerSec",
                       "more connects than %lld a second and a burst of %lld allow",
@@ -69,6 +73,16 @@ void dsql_sim_check_beat(struct dsql_sim_process *process)
     if (is_silent(process))
         process->silent_until = dsql_mono_add(now, RECOVERY_NS);
     process->beat_at = now;
+}
+
+void dsql_sim_check_copied(struct dsql_sim_process *process, struct dsql_sim_process *of,
+                           double permits)
+{
+    struct dsql_sim_world *world = process->world;
+    struct dsql_mono until =
+        dsql_mono_add(world->kernel.now, world->scenario->budget.ttl_ns + RECOVERY_NS);
+    world->checks.copied += permits;
+    process->silent_until = of->silent_until = until;
 }
 
 void dsql_sim_check_taken(struct dsql_sim_world *world, const char *owner_id)

@@ -89,6 +89,8 @@ static void draw_surroundings(struct dsql_rng *rng, struct dsql_sim_scenario *s,
     s->dynamodb.conflict = chance(rng, 50) ? 0 : hundredths(rng, 10);
     s->dynamodb.throttle = chance(rng, 50) ? 0 : hundredths(rng, 10);
     s->dynamodb.loss = chance(rng, 50) ? 0 : hundredths(rng, 10);
+    s->dynamodb.repeat = chance(rng, 30) ? 0 : hundredths(rng, 30);
+    s->dynamodb.late_ns = time_between(rng, 10 * DSQL_MS, 3 * DSQL_M);
     s->clocks.offset_ns = chance(rng, 50) ? 0 : time_between(rng, DSQL_S, 12 * DSQL_H);
     s->clocks.drift_ppm = chance(rng, 50) ? 0 : between_log(rng, 1, 1000);
     s->pool.permit_wait_ns =
@@ -104,7 +106,7 @@ static int64_t draw_troubles(struct dsql_rng *rng, struct dsql_sim_scenario *s)
     for (size_t i = 0; i < s->happenings.count; i++) {
         struct dsql_sim_happening *trouble = &troubles[i];
         *trouble = (struct dsql_sim_happening){
-            .what = (int)dsql_rng_between(rng, DSQL_SIM_DROP, DSQL_SIM_RESTART),
+            .what = (int)dsql_rng_between(rng, DSQL_SIM_DROP, DSQL_SIM_COPY),
             .at_ns = time_between(rng, DSQL_S, 5 * DSQL_M),
             .for_ns = time_between(rng, 100 * DSQL_MS, 2 * DSQL_M),
             .times = chance(rng, 70) ? 1 : dsql_rng_between(rng, 2, 10),
@@ -161,7 +163,8 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
     };
     /* Slots of the dead come back after two TTLs; the longest back-off is five minutes; then it
      * fills. */
-    int64_t calm_ns = 6 * DSQL_M + 4 * s->budget.ttl_ns + (wanted * 4 / rate + 1) * DSQL_S;
+    int64_t calm_ns =
+        6 * DSQL_M + 4 * s->budget.ttl_ns + s->dynamodb.late_ns + (wanted * 4 / rate + 1) * DSQL_S;
     if (fits)
         s->asserts.recover_within_ns = calm_ns;
     s->duration_ns = over_ns + (fits ? calm_ns + DSQL_S : 3 * DSQL_M);

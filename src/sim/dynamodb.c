@@ -14,6 +14,11 @@ static bool partition_is_busy(struct dsql_sim_world *world)
            !dsql_bucket_take(&world->table.units, units, world->kernel.now);
 }
 
+uint64_t dsql_sim_nonce(struct dsql_sim_world *world)
+{
+    return dsql_rng_next(&world->table.nonces);
+}
+
 enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64_t *one_way_ns)
 {
     const struct dsql_sim_dynamodb *model = &world->scenario->dynamodb;

@@ -44,21 +44,49 @@ static void letter_arrives(struct dsql_sim_kernel *kernel, void *arg)
     dsql_sim_after(kernel, &letter->event, heard ? letter->one_way_ns : ANSWER_TIMEOUT_NS);
 }
 
-static void send(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
+static void put_on_its_way(struct dsql_sim_world *world, struct dsql_sim_letter *letter,
+                           int64_t arrives_ns)
 {
-    struct dsql_sim_world *world = sender->process->world;
     letter->world = world;
-    letter->sender = sender;
-    letter->ops = sender->ops;
-    letter->fortune = dsql_sim_dynamodb_draw(world, &letter->one_way_ns);
     letter->next = world->table.letters;
     if (letter->next)
         letter->next->prev = letter;
     world->table.letters = letter;
+    dsql_sim_event_init(&letter->event, letter_arrives, letter);
+    dsql_sim_after(&world->kernel, &letter->event, arrives_ns);
+}
+
+/* Nobody waits for the answer to a copy. */
+static void send_again(struct dsql_sim_world *world, const struct dsql_sim_letter *letter)
+{
+    struct dsql_sim_letter *copy = letter->ops->copy(letter);
+    if (!copy) {
+        world->kernel.no_memory = true;
+        return;
+    }
+    copy->ops = letter->ops;
+    copy->fortune = DSQL_SIM_UNHEARD;
+    world->table.repeats++;
+    put_on_its_way(world, copy,
+                   letter->one_way_ns +
+                       dsql_rng_between(&world->table.rng, 0, world->scenario->dynamodb.late_ns));
+}
+
+static void send(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
+{
+    struct dsql_sim_world *world = sender->process->world;
+    double repeat = world->scenario->dynamodb.repeat;
+    letter->sender = sender;
+    letter->ops = sender->ops;
+    letter->fortune = dsql_sim_dynamodb_draw(world, &letter->one_way_ns);
     world->table.requests++;
     sender->letter = letter;
-    dsql_sim_event_init(&letter->event, letter_arrives, letter);
-    dsql_sim_after(&world->kernel, &letter->event, letter->one_way_ns);
+    if (repeat > 0 && dsql_rng_unit(&world->table.rng) < repeat) {
+        if (letter->fortune == DSQL_SIM_UNHEARD)
+            letter->fortune = DSQL_SIM_UNREACHABLE; /* only the copy arrives */
+        send_again(world, letter);
+    }
+    put_on_its_way(world, letter, letter->one_way_ns);
 }
 
 void dsql_sim_sender_pump(struct dsql_sim_sender *sender)

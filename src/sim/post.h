@@ -1,7 +1,7 @@
 /*
  * Requests to DynamoDB and their answers: what every protocol of a fleet needs of a network. Each
  * process sends one request at a time. A request outlives its sender: what a process asked for
- * before it crashed may still be carried out.
+ * before it crashed may still be carried out. The network may deliver a request again, and late.
  */
 #ifndef DSQL_SIM_POST_H
 #define DSQL_SIM_POST_H
@@ -30,6 +30,8 @@ struct dsql_sim_post_ops {
     void (*carry_out)(struct dsql_sim_letter *letter);
     /* It is back. Only one whose fortune is ANSWERED has an answer. */
     void (*read)(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter);
+    /* Another that says the same, from the heap; NULL: no memory. */
+    struct dsql_sim_letter *(*copy)(const struct dsql_sim_letter *letter);
     /* Frees what it holds, and itself. */
     void (*free)(struct dsql_sim_letter *letter);
 };

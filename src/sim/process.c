@@ -405,6 +405,19 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
     dsql_sim_process_wake(process);
 }
 
+void dsql_sim_process_copy(struct dsql_sim_process *process, struct dsql_sim_process *of)
+{
+    if (!of || !of->allowance->ops->copy)
+        return;
+    dsql_sim_process_crash(process);
+    process->drift_ppm = of->drift_ppm;
+    process->mono_base_ns = of->mono_base_ns;
+    process->wall_offset_ns = of->wall_offset_ns;
+    dsql_sim_process_start(process);
+    if (process->life == DSQL_SIM_RUNS)
+        process->allowance->ops->copy(process->allowance, of->allowance);
+}
+
 void dsql_sim_process_crash(struct dsql_sim_process *process)
 {
     if (process->life == DSQL_SIM_OFF)

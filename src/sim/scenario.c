@@ -97,6 +97,8 @@ static const struct dsql_shape_field dynamodb_fields[] = {
     FIELD_FRACTION("conflict", T, conflict, "transactions that conflict for no reason of ours"),
     FIELD_FRACTION("throttle", T, throttle, "requests that are refused"),
     FIELD_FRACTION("loss", T, loss, "answers that never arrive, though the request was carried out"),
+    FIELD_FRACTION("repeat", T, repeat, "requests that are delivered once more; what was lost, only then"),
+    FIELD_TIME("late", T, late_ns, 0, DSQL_H, "and how much later, at most"),
 };
 #undef T
 static const struct dsql_shape dynamodb_shape = SHAPE("DynamoDB", dynamodb_fields, dsql_sim_dynamodb,
@@ -141,7 +143,7 @@ static const struct dsql_shape service_shape = SHAPE("a service", service_fields
 
 static const char *const what_words[] = {
     "drop", "refuse", "stall", "throttle", "dynamodb-outage", "dynamodb-throttle", "token-failure",
-    "deny", "clock-step", "crash", "stop", "pause", "restart", NULL};
+    "deny", "clock-step", "crash", "stop", "pause", "restart", "copy", NULL};
 #define T dsql_sim_happening
 static const struct dsql_shape_field happening_fields[] = {
     FIELD_TIME("at", T, at_ns, 0, MAX_TIME, "when; required"),

@@ -34,7 +34,8 @@ struct dsql_sim_pool {
 struct dsql_sim_dynamodb {
     int64_t latency_ns, tail_ns;
     int64_t write_units;
-    double conflict, throttle, loss;
+    double conflict, throttle, loss, repeat;
+    int64_t late_ns;
 };
 
 struct dsql_sim_clocks {
@@ -73,6 +74,7 @@ enum dsql_sim_what {
     DSQL_SIM_STOP,         /* processes are drained, and start again after `for` */
     DSQL_SIM_PAUSE,        /* processes stand still for `for` */
     DSQL_SIM_RESTART,      /* one after the other, `every`: drained and started again */
+    DSQL_SIM_COPY,         /* processes are replaced by copies of another of their service */
 };
 
 struct dsql_sim_happening {

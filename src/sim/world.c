@@ -19,6 +19,7 @@ static const char *what_name(const struct dsql_sim_happening *happening)
         [DSQL_SIM_STOP] = "stop",
         [DSQL_SIM_PAUSE] = "pause",
         [DSQL_SIM_RESTART] = "restart",
+        [DSQL_SIM_COPY] = "copy",
     };
     return names[happening->what];
 }
@@ -50,6 +51,7 @@ static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
     case DSQL_SIM_STOP:
     case DSQL_SIM_PAUSE:
     case DSQL_SIM_RESTART:
+    case DSQL_SIM_COPY:
         break;
     }
     return NULL;
@@ -60,6 +62,22 @@ static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
 static void come_back(struct dsql_sim_process *process, int64_t after_ns)
 {
     dsql_sim_after(&process->world->kernel, &process->start, after_ns);
+}
+
+/* Another that runs, of the same service; NULL if there is none. */
+static struct dsql_sim_process *twin_of(struct dsql_sim_process *process)
+{
+    struct dsql_sim_world *world = process->world;
+    struct dsql_sim_process *found = NULL;
+    uint64_t candidates = 0;
+    for (size_t i = 0; i < world->process_count; i++) {
+        struct dsql_sim_process *other = &world->processes[i];
+        if (other == process || other->life != DSQL_SIM_RUNS || other->service != process->service)
+            continue;
+        if (dsql_rng_below(&world->kernel.rng, ++candidates) == 0)
+            found = other;
+    }
+    return found;
 }
 
 static void strike(struct dsql_sim_occurrence *occurrence, struct dsql_sim_process *process)
@@ -81,6 +99,10 @@ static void strike(struct dsql_sim_occurrence *occurrence, struct dsql_sim_proce
         break;
     case DSQL_SIM_PAUSE:
         process->paused_until = dsql_mono_add(kernel->now, happening->for_ns);
+        break;
+    case DSQL_SIM_COPY:
+        if (process->life == DSQL_SIM_RUNS)
+            dsql_sim_process_copy(process, twin_of(process));
         break;
     case DSQL_SIM_DROP:
     case DSQL_SIM_REFUSE:
@@ -265,6 +287,7 @@ enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
     dsql_sim_kernel_init(&world->kernel, seed);
     world->cluster.rng = dsql_rng_split(&world->kernel.rng);
     world->table.rng = dsql_rng_split(&world->kernel.rng);
+    world->table.nonces = dsql_rng_seeded(seed ^ UINT64_C(0x6e6f6e6365));
     dsql_bucket_init(&world->cluster.bucket, scenario->cluster.rate, scenario->cluster.burst,
                      world->kernel.now);
     if (scenario->dynamodb.write_units > 0) {

@@ -156,6 +156,9 @@ void dsql_sim_process_fini(struct dsql_sim_process *process);
 void dsql_sim_process_start(struct dsql_sim_process *process);
 /* All its sockets close; it forgets everything. */
 void dsql_sim_process_crash(struct dsql_sim_process *process);
+/* It dies, and its machine comes back as a copy of another's, which goes on: with all the other
+ * remembers of the budget, but without connections. NULL: nothing happens. */
+void dsql_sim_process_copy(struct dsql_sim_process *process, struct dsql_sim_process *of);
 /* It gives its budget back and closes what is idle; what is in use, when it comes back. */
 void dsql_sim_process_drain(struct dsql_sim_process *process);
 /* Has its opener look now. */
@@ -189,6 +192,8 @@ struct dsql_sim_allowance_ops {
     void (*throttled)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
     void (*full)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
     void (*drain)(struct dsql_sim_allowance *allowance);
+    /* Remembers from now on what another of its kind does. NULL: there is nothing to remember. */
+    void (*copy)(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from);
     void (*destroy)(struct dsql_sim_allowance *allowance);
 };
 
@@ -215,12 +220,14 @@ enum dsql_sim_fortune dsql_sim_dynamodb_draw(struct dsql_sim_world *world, int64
 /* What a fleet shares in the table. */
 struct dsql_sim_table {
     struct dsql_rng rng;
+    struct dsql_rng nonces; /* what dsql_nonce() gives a process */
     struct dsql_registry registry;
     struct dsql_sim_letter *letters;     /* requests under way */
     struct dsql_bucket units;            /* of the partition */
     struct dsql_sim_lease_table *leases; /* of the protocol `leases`; NULL: not in use */
-    uint64_t requests, throttled;
+    uint64_t requests, throttled, repeats;
 };
+uint64_t dsql_sim_nonce(struct dsql_sim_world *world);
 void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table);
 void dsql_sim_table_fini(struct dsql_sim_table *table);
 
@@ -236,6 +243,7 @@ struct dsql_sim_failure {
 
 struct dsql_sim_checks {
     double connect_level; /* a bucket of its own, from the other side */
+    double copied;        /* connects that copies of a process may make beyond it */
     struct dsql_mono connect_at;
     int64_t shortest_life_ns, longest_life_ns; /* of connections opened */
     uint64_t lives;
@@ -247,6 +255,9 @@ void dsql_sim_check_connect(struct dsql_sim_world *world);
 void dsql_sim_check_held(struct dsql_sim_world *world);
 /* The table has taken a request of this owner; and one that takes a block away. */
 void dsql_sim_check_beat(struct dsql_sim_process *process);
+/* Both copies of a process may use what it had until both have written. */
+void dsql_sim_check_copied(struct dsql_sim_process *process, struct dsql_sim_process *of,
+                           double permits);
 void dsql_sim_check_taken(struct dsql_sim_world *world, const char *owner_id);
 void dsql_sim_check_open(struct dsql_sim_process *process); /* the number of open ones changed */
 void dsql_sim_check_birth(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);

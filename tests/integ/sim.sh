@@ -6,7 +6,7 @@
 
 # ---- all scenarios, with what they write; twice, to the byte
 names=$("$dsql" sim list | cut -d ' ' -f 1)
-[ "$(echo "$names" | wc -w)" = 13 ] || fail "13 scenarios expected: $names"
+[ "$(echo "$names" | wc -w)" = 14 ] || fail "14 scenarios expected: $names"
 for name in $names; do
     cmp -s "$SOURCE_DIR/scenarios/$name.yaml" <("$dsql" sim list --show "$name") || fail "$name is not the one of its file"
     status=0

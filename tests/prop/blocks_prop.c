@@ -1,19 +1,23 @@
 /*
  * The protocol `blocks` in a small world with everything that goes wrong: requests and answers that
- * are delayed, lost, doubled and overtaken; owners that crash, pause and come back; clocks that
- * differ by any amount; a registry that is away for a while. A judge who sees everything counts
- * connections, connects and beats in real time. The letters are those of docs/budget.md.
+ * are delayed, lost, overtaken, and delivered up to four times, also TTLs later; owners that crash,
+ * pause and come back, and copies of an owner with all it remembers, as of a cloned machine; clocks
+ * that differ by any amount; a registry that is away for a while. A judge who sees everything
+ * counts connections, connects, permits and beats in real time. The letters are those of
+ * docs/budget.md.
  *
  * PROP_SCALE=50 runs 100,000 schedules.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/least.h"
 #include "core/blocks.h"
+#include "core/permit_plan.h"
 #include "support/prop.h"
 #include "support/test.h"
 
-enum { OWNERS_MAX = 5, NET_MAX = 64 };
+enum { OWNERS_MAX = 5, NET_MAX = 128, LATE_TTLS = 3 };
 
 /* One rule taken away each: the judge must notice. */
 enum breakage {
@@ -22,6 +26,8 @@ enum breakage {
     FLOW_UNSEEN,  /* flow and room for permits are */
     FULL_PURSE,   /* room for permits comes with permits in it */
     NO_GAP,       /* an outage counts as standing still */
+    SAME_NONCES,  /* a copy of an owner draws the same beats */
+    ANY_BEAT,     /* the registry applies whatever the block's beat is: a copy counts twice */
     BREAKAGES
 };
 static enum breakage breakage;
@@ -36,10 +42,13 @@ struct owner {
     uint64_t awaited;   /* the request it waits for, */
     int64_t timeout_ns; /* until then */
     unsigned lives;
+    struct dsql_rng nonces;
+    int64_t fresh_beat; /* of the request that was sent last, if it is no repetition */
+    bool loose; /* it was copied, or is a copy, and has written nothing of its own since: (g) */
 };
 
 struct letter {
-    bool used, is_reply, applied;
+    bool used, is_reply, applied, again;
     uint64_t request;
     size_t to; /* owner */
     unsigned life;
@@ -64,6 +73,11 @@ struct world {
     bool ok;
 };
 
+/* How much of it there was. */
+static struct {
+    uint64_t schedules, requests, repeats, recognised, clones, identities;
+} seen;
+
 static bool chance(struct world *w, uint64_t per_mille)
 {
     return dsql_rng_below(&w->rng, 1000) < per_mille;
@@ -85,6 +99,7 @@ static void born(struct world *w, struct owner *o)
     unsigned lives = o->lives + 1;
     *o = (struct owner){.alive = true, .lives = lives, .beat_ns = w->now_ns - w->down_total_ns};
     o->skew_ns = dsql_rng_between(&w->rng, 0, 100 * DSQL_H);
+    o->nonces = dsql_rng_split(&w->rng);
     (void)snprintf(config.id, sizeof(config.id), "%016llx",
                    (unsigned long long)dsql_rng_next(&w->rng));
     dsql_blocks_init(&o->blocks, &config, dsql_rng_split(&w->rng), clock_of(w, o));
@@ -93,8 +108,39 @@ static void born(struct world *w, struct owner *o)
     dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
 }
 
+static void *copied(const void *from, size_t count, size_t size)
+{
+    void *to = calloc(count + 1, size);
+    assert_non_null(to);
+    if (count > 0)
+        memcpy(to, from, count * size);
+    return to;
+}
+
+/* A machine is copied while it runs: the copy remembers everything, but its sockets are dead and no
+ * answer to what was asked before reaches it. */
+static void cloned(struct world *w, struct owner *from, struct owner *o)
+{
+    unsigned lives = o->lives + 1;
+    struct dsql_rng nonces = dsql_rng_split(&w->rng);
+    *o = *from;
+    o->lives = lives;
+    o->blocks.view.blocks =
+        copied(from->blocks.view.blocks, from->blocks.view.room, sizeof(*from->blocks.view.blocks));
+    o->blocks.seen = copied(from->blocks.seen, from->blocks.seen_room, sizeof(*from->blocks.seen));
+    o->conns = 0;
+    o->awaited = 0;
+    o->loose = from->loose = true;
+    o->fresh_beat = from->fresh_beat = 0;
+    if (breakage != SAME_NONCES)
+        o->nonces = nonces;
+    seen.clones++;
+}
+
 static void dies(struct world *w, struct owner *o)
 {
+    seen.recognised += o->blocks.counts.repeated;
+    seen.identities += o->blocks.counts.copies;
     (void)w;
     dsql_blocks_fini(&o->blocks);
     o->alive = false;
@@ -143,9 +189,10 @@ static int64_t delay(struct world *w)
     return dsql_rng_between(&w->rng, 0, most_ns);
 }
 
-static struct owner *owner_of(struct world *w, const char *id)
+/* The owner at or behind `from` that has this identity. */
+static struct owner *owner_of(struct world *w, const char *id, size_t from)
 {
-    for (size_t i = 0; i < w->owner_count; i++) {
+    for (size_t i = from; i < w->owner_count; i++) {
         if (w->owners[i].alive && strcmp(w->owners[i].blocks.config.id, id) == 0)
             return &w->owners[i];
     }
@@ -156,7 +203,9 @@ static struct owner *owner_of(struct world *w, const char *id)
 static void judge_removals(struct world *w, const struct dsql_registry_op *op)
 {
     for (size_t i = 0; i < op->remove_count; i++) {
-        const struct owner *o = owner_of(w, op->remove[i].id);
+        const struct owner *o = owner_of(w, op->remove[i].id, 0);
+        while (o && o->loose) /* its copy writes the beats */
+            o = owner_of(w, op->remove[i].id, (size_t)(o - w->owners) + 1);
         if (o &&
             !prop_that(w->p, silence_ns(w, o) > w->ttl_ns,
                        "(d) a block was taken after %lld of %lld ms of silence",
@@ -175,11 +224,14 @@ static void arrives_at_registry(struct world *w, struct letter *letter)
     bool more_slots = !own || op.block.of[DSQL_SLOTS].has > own->of[DSQL_SLOTS].has;
     if (breakage == (more_slots ? SLOTS_UNSEEN : FLOW_UNSEEN))
         op.grow = false;
+    if (breakage == ANY_BEAT && own)
+        op.beat_old = own->beat;
     assert_int_equal(dsql_registry_apply(&w->item, &op, &applied), DSQL_OK);
     if (applied) {
         judge_removals(w, &op);
-        struct owner *o = owner_of(w, op.block.id);
-        if (o && op.kind != DSQL_REGISTRY_OPEN)
+        struct owner *o = &w->owners[letter->to];
+        if (o->alive && o->lives == letter->life && !letter->again &&
+            op.kind != DSQL_REGISTRY_OPEN && strcmp(o->blocks.config.id, op.block.id) == 0)
             beaten(w, o);
     }
     struct letter reply = {.is_reply = true,
@@ -208,6 +260,8 @@ static void arrives_at_owner(struct world *w, struct letter *letter)
                                         letter->applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED,
                                         &letter->view),
                      DSQL_OK);
+    if (!o->blocks.joined || o->blocks.beat == o->fresh_beat)
+        o->loose = false;
     if (breakage == FULL_PURSE)
         o->blocks.purse.amount = o->blocks.purse_most * DSQL_PURSE_ONE;
 }
@@ -227,11 +281,17 @@ static void deliver(struct world *w)
 }
 
 /* (e): a bucket that sees every connect when it happens. */
-static void connects(struct world *w, struct owner *o)
+static void fill_bucket(struct world *w)
 {
     int64_t full = w->burst * DSQL_S, flow = (w->now_ns - w->level_ns) * w->rate;
     w->level_ns = w->now_ns;
-    w->level = dsql_least(full, w->level + flow) - DSQL_S;
+    w->level = dsql_least(full, w->level + flow);
+}
+
+static void connects(struct world *w, struct owner *o)
+{
+    fill_bucket(w);
+    w->level -= o->loose ? 0 : DSQL_S;
     o->conns++;
     dsql_blocks_used(&o->blocks, o->conns);
     if (!prop_that(w->p, w->level >= 0, "(e) the bucket is overdrawn by %lld ns of flow",
@@ -281,23 +341,34 @@ static void owner_acts(struct world *w, size_t index)
                          DSQL_OK);
     }
     pool_acts(w, o);
-    if (o->awaits || !dsql_blocks_next(&o->blocks, clock_of(w, o), &letter.op))
+    uint64_t nonce = dsql_rng_next(&o->nonces);
+    if (o->awaits || !dsql_blocks_next(&o->blocks, clock_of(w, o), nonce, &letter.op))
         return;
     letter.request = ++w->requests;
+    o->fresh_beat = letter.op.block.beat == (int64_t)(nonce >> 15) + 1 ? letter.op.block.beat : 0;
+    seen.requests++;
     o->awaits = true;
     o->awaited = letter.request;
     o->timeout_ns = w->now_ns + o->blocks.beat_ns / 2;
     if (!(w->faults && chance(w, 30)))
         post(w, &letter, NULL, delay(w));
-    if (w->faults && chance(w, 20))
-        post(w, &letter, NULL, delay(w)); /* twice */
+    letter.again = true;
+    for (int copies = 0; w->faults && copies < 3 && chance(w, 150); copies++) {
+        bool late = chance(w, 300);
+        post(w, &letter, NULL,
+             late ? dsql_rng_between(&w->rng, 0, LATE_TTLS * w->ttl_ns) : delay(w));
+        seen.repeats++;
+    }
 }
 
 static void strike(struct world *w)
 {
     struct owner *o = &w->owners[dsql_rng_below(&w->rng, w->owner_count)];
+    struct owner *other = &w->owners[dsql_rng_below(&w->rng, w->owner_count)];
     if (!o->alive && chance(w, 20))
         born(w, o);
+    else if (!o->alive && other->alive && other->blocks.known && chance(w, 20))
+        cloned(w, other, o);
     else if (o->alive && chance(w, 4))
         dies(w, o);
     else if (o->alive && chance(w, 6))
@@ -318,6 +389,24 @@ static void judge_sum(struct world *w, const char *what, int64_t sum, int64_t li
         w->ok = false;
 }
 
+/* (e) before it can be seen: the bucket has all permits that anybody could use at once. */
+static void judge_permits(struct world *w)
+{
+    int64_t permits = w->item.pot * DSQL_S;
+    for (size_t i = 0; i < w->owner_count; i++) {
+        const struct owner *o = &w->owners[i];
+        struct dsql_mono now = clock_of(w, o);
+        if (o->alive && !o->loose && o->blocks.joined &&
+            dsql_mono_before(now, o->blocks.fresh_until))
+            permits += dsql_purse_by(&o->blocks.purse, dsql_blocks_flow_in_effect(&o->blocks),
+                                     dsql_blocks_sure_purse(&o->blocks), now);
+    }
+    fill_bucket(w);
+    if (!prop_that(w->p, permits <= w->level, "(e) %lld ns of flow more in hand than in the bucket",
+                   (long long)((permits - w->level) / w->rate)))
+        w->ok = false;
+}
+
 /* (a) and (e) in the table; and (a) in the world: of owners that were not silent for a TTL, and
  * have looked since. */
 static void judge(struct world *w)
@@ -328,13 +417,14 @@ static void judge(struct world *w)
     judge_sum(w, "(e) permits", dsql_registry_purses(&w->item) + w->item.pot, w->burst);
     for (size_t i = 0; i < w->owner_count; i++) {
         const struct owner *o = &w->owners[i];
-        bool silent =
-            silence_ns(w, o) > w->ttl_ns || !dsql_registry_find(&w->item, o->blocks.config.id);
+        bool silent = silence_ns(w, o) > w->ttl_ns || o->loose ||
+                      !dsql_registry_find(&w->item, o->blocks.config.id);
         sum += o->alive && !silent ? o->conns : 0;
     }
     if (!prop_that(w->p, sum <= w->limit - w->headroom, "(a) %lld connections of %lld",
                    (long long)sum, (long long)(w->limit - w->headroom)))
         w->ok = false;
+    judge_permits(w);
 }
 
 static void run_for(struct world *w, int64_t ns)
@@ -382,10 +472,14 @@ static void judge_end(struct world *w)
     }
     if (living == 0)
         born(w, &w->owners[0]);
+    run_for(w, LATE_TTLS * w->ttl_ns); /* copies of what was sent before still arrive */
     run_for(w, 2 * w->ttl_ns);
-    for (size_t i = 0; w->ok && i < w->item.count; i++)
-        w->ok = prop_that(w->p, owner_of(w, w->item.blocks[i].id) != NULL,
-                          "(b) a dead owner still has a block");
+    for (size_t i = 0; w->ok && i < w->item.count; i++) {
+        const struct owner *o = owner_of(w, w->item.blocks[i].id, 0);
+        w->ok = prop_that(w->p, o != NULL, "(b) a dead owner still has a block") &&
+                prop_that(w->p, !owner_of(w, o->blocks.config.id, (size_t)(o - w->owners) + 1),
+                          "(g) two owners have one identity");
+    }
     run_for(w, 2 * w->ttl_ns);
     for (size_t i = 0; w->ok && i < w->item.count; i++) {
         int64_t share = dsql_registry_share(&w->item, DSQL_SLOTS, i, w->limit - w->headroom);
@@ -410,6 +504,7 @@ static bool survives(struct prop *p)
     int64_t faulty_ns = (int64_t)prop_below(p, 10) * w.ttl_ns;
     w.rng = dsql_rng_seeded(prop_any_u64(p));
     w.level = w.burst * DSQL_S;
+    seen.schedules++;
     for (size_t i = 0; i < w.owner_count; i++)
         born(&w, &w.owners[i]);
     run_for(&w, faulty_ns);
@@ -429,6 +524,13 @@ TEST(schedules)
 {
     breakage = WHOLE;
     prop_run("the fleet's budget holds", survives, 2000);
+    print_message(
+        "%llu schedules, %llu requests, %llu delivered again, %llu answers to a copy, %llu "
+        "owners copied, %llu identities given up\n",
+        (unsigned long long)seen.schedules, (unsigned long long)seen.requests,
+        (unsigned long long)seen.repeats, (unsigned long long)seen.recognised,
+        (unsigned long long)seen.clones, (unsigned long long)seen.identities);
+    assert_true(seen.repeats > 0 && seen.recognised > 0 && seen.clones > 0 && seen.identities > 0);
 }
 
 TEST(breakages_are_noticed)

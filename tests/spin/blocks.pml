@@ -3,6 +3,10 @@
  * with conditional updates; a network that delays, loses, and answers late; crashes, silences of any
  * length, an outage of the registry. Time is a number of ticks; a beat is due every tick.
  *
+ * A copy of a request that the network delivers again is, until its owner's beat has moved on, the same as the request
+ * being late: apply() may come at any time before settle(), and after it the condition on the beat refuses every copy.
+ * Two processes with one identity are not in here: tests/prop/blocks_prop.c has them.
+ *
  * What is left out: numbers that only tune (back-off, shares), and the wall clock, which the protocol
  * does not use. Owners may take, give back, draw and return as they please: any policy is covered.
  *

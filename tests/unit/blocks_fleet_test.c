@@ -25,7 +25,7 @@ struct member {
 struct fleet {
     struct dsql_registry item;
     struct member members[FLEET_MAX];
-    struct dsql_rng rng;
+    struct dsql_rng rng, nonces;
     int64_t now_ns, lifetime_ns, per_member;
     struct dsql_blocks_config config;
 };
@@ -104,7 +104,7 @@ static void step(struct fleet *f)
                              DSQL_OK);
         }
         pool_acts(f, m);
-        if (!dsql_blocks_next(&m->core, now(f), &op)) {
+        if (!dsql_blocks_next(&m->core, now(f), dsql_rng_next(&f->nonces), &op)) {
             m->due_ns = next_event(f, m);
             continue;
         }
@@ -124,8 +124,10 @@ static struct fleet *fleet_of(size_t members, int64_t per_member, int64_t limit,
                               int64_t lifetime_ns, int64_t burst)
 {
     struct fleet *f = calloc(1, sizeof(*f));
-    *f = (struct fleet){
-        .rng = dsql_rng_seeded(5), .per_member = per_member, .lifetime_ns = lifetime_ns};
+    *f = (struct fleet){.rng = dsql_rng_seeded(5),
+                        .nonces = dsql_rng_seeded(6),
+                        .per_member = per_member,
+                        .lifetime_ns = lifetime_ns};
     f->config = (struct dsql_blocks_config){
         .limit = limit, .rate = 100, .burst = burst, .ttl_ns = 60 * DSQL_S, .name = "test"};
     for (size_t i = 0; i < members; i++)

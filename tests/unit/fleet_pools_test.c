@@ -3,7 +3,9 @@
  * them drains gets its slots, and requests are signed with the credentials of a pool that is there.
  */
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "dsql/credentials.h"
@@ -132,6 +134,34 @@ TEST(credentials_go_with_their_pool)
     dsql_credentials_destroy(b);
 }
 
+/* A forked child has nothing of its parent's budgets, and an identity of its own. */
+TEST(a_child_is_another_owner)
+{
+    struct dsql_budget *budget = open_one(NULL);
+    use(budget, SLOTS);
+    size_t before = fake_table_owners(&table);
+    pid_t child = fork();
+    if (child == 0) {
+        struct dsql_budget_options options;
+        struct dsql_budget *own = NULL;
+        dsql_budget_after_fork();
+        fake_table_options(&options);
+        options.log = &quiet;
+        if (dsql_budget_open(&options, &own, NULL))
+            _exit(1);
+        own->ops->want(own, SLOTS);
+        const struct timespec pause = {.tv_nsec = 2 * DSQL_MS};
+        for (int tries = 0; own->ops->slots(own) < SLOTS && tries < 30000; tries++)
+            (void)nanosleep(&pause, NULL);
+        _exit(own->ops->slots(own) < SLOTS ? 2 : 0);
+    }
+    int status = -1;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+    assert_int_equal(fake_table_owners(&table), before + 1);
+    close_one(budget);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -152,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_that_comes_while_the_last_drains),
         cmocka_unit_test(credentials_go_with_their_pool),
+        cmocka_unit_test(a_child_is_another_owner),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/rng.h"
 
 #include "support/test.h"
@@ -134,6 +137,27 @@ TEST(the_kernel_gives_different_seeds)
     assert_true(zeros < 16);
 }
 
+/* Also in a child that has all the memory of its parent. */
+TEST(a_copy_draws_other_nonces)
+{
+    int fds[2];
+    uint64_t theirs = 0;
+    assert_int_equal(pipe(fds), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        theirs = dsql_nonce();
+        _exit(write(fds[1], &theirs, sizeof(theirs)) == sizeof(theirs) ? 0 : 1);
+    }
+    uint64_t ours = dsql_nonce(), again = dsql_nonce();
+    assert_true(child > 0 && read(fds[0], &theirs, sizeof(theirs)) == sizeof(theirs));
+    assert_true(ours != theirs && ours != again && again != theirs);
+    int status = -1;
+    assert_true(waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +169,7 @@ int main(void)
         cmocka_unit_test(ranges_hold),
         cmocka_unit_test(a_test_may_make_up_its_own),
         cmocka_unit_test(the_kernel_gives_different_seeds),
+        cmocka_unit_test(a_copy_draws_other_nonces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
