@@ -82,9 +82,13 @@ struct dsql_pool_options {
 
     int64_t warmup_target, warmup_max_retries; /* standard mode */
     int64_t warmup_retry_backoff_ns, warmup_max_backoff_ns;
+    int64_t
+        warmup_connect_timeout_ns; /* of the warm-up's connects, instead of connect_timeout_ns */
     int64_t keeper_tick_ns, keeper_max_per_tick;
 
     int64_t rate, burst;          /* connects of this process: a second, and at once */
+    int64_t permit_wait_ns;       /* no permit for so long is a refill failure */
+    int64_t permit_backoff_ns;    /* and the first wait after it; doubles, to a second */
     int64_t staggered_startup_ns; /* wait up to so long before the first connect; 0: do not */
 
     enum dsql_budget_kind budget;

@@ -3,7 +3,7 @@
  * pool's opener thread; implementations: local.c (this process alone) and the fleet's.
  *
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. The
- * order of an open is slot, permit, token, connect; a permit that was taken is used at once.
+ * order of an open is token, slot, permit, connect; a permit that was taken is used at once.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
  * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of

@@ -40,6 +40,13 @@ const char *dsql_connect_advice(enum dsql_connect_class cls)
     return "";
 }
 
+enum dsql_connect_class dsql_connect_class_of_token(enum dsql_rc rc)
+{
+    if (rc == DSQL_NO_MEMORY)
+        return DSQL_CONNECT_RESOURCES;
+    return rc == DSQL_DENIED || rc == DSQL_INVALID ? DSQL_CONNECT_DENIED : DSQL_CONNECT_NETWORK;
+}
+
 enum dsql_connect_class dsql_connect_classify(const struct dsql_connect_failure *failure,
                                               enum dsql_rc *rc)
 {

@@ -31,6 +31,9 @@ const char *dsql_connect_class_name(enum dsql_connect_class cls);
 /* What to do about it; static storage. */
 const char *dsql_connect_advice(enum dsql_connect_class cls);
 
+/* Of a connect that could not begin because no token could be made, for this reason. */
+enum dsql_connect_class dsql_connect_class_of_token(enum dsql_rc rc);
+
 struct dsql_connect_failure {
     const char *sqlstate; /* "" or NULL when the database said nothing */
     const char *message;

@@ -385,6 +385,14 @@ void dsql_keeper_discard(struct dsql_keeper *k, uint32_t slot, enum dsql_discard
     dsql_slots_discard(&k->slots, slot, why);
 }
 
+void dsql_keeper_discard_now(struct dsql_keeper *k, uint32_t slot)
+{
+    uint32_t first;
+    assert(k->slots.first_discarded == DSQL_SLOT_NONE); /* between two turns all were told */
+    dsql_slots_discard(&k->slots, slot, DSQL_CLOSE_DRAIN);
+    (void)dsql_slots_next_discarded(&k->slots, &first);
+}
+
 void dsql_keeper_drain(struct dsql_keeper *k)
 {
     k->draining = true;
@@ -400,6 +408,11 @@ bool dsql_keeper_is_warm(const struct dsql_keeper *k)
 bool dsql_keeper_is_hopeless(const struct dsql_keeper *k)
 {
     return k->refill.hopeless && k->slots.open == 0 && k->slots.opening == 0;
+}
+
+bool dsql_keeper_helps_waiting(const struct dsql_keeper *k)
+{
+    return k->config.target < k->config.max_open && dsql_slots_held(&k->slots) < k->config.max_open;
 }
 
 struct dsql_mono dsql_keeper_near(const struct dsql_keeper *k)

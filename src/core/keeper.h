@@ -221,6 +221,8 @@ void dsql_keeper_closed(struct dsql_keeper *keeper, uint32_t slot);
 
 /* An open slot that is in nobody's hands and not in the ready set has to be closed. */
 void dsql_keeper_discard(struct dsql_keeper *keeper, uint32_t slot, enum dsql_discard why);
+/* Likewise, and the caller closes it himself, without a step. */
+void dsql_keeper_discard_now(struct dsql_keeper *keeper, uint32_t slot);
 /* Nothing is opened any more; what is ready, or comes back, is closed. */
 void dsql_keeper_drain(struct dsql_keeper *keeper);
 
@@ -232,6 +234,8 @@ int64_t dsql_keeper_inflight(const struct dsql_keeper *keeper);
 bool dsql_keeper_is_warm(const struct dsql_keeper *keeper);
 /* Nothing is open or coming, and only a person can change that. */
 bool dsql_keeper_is_hopeless(const struct dsql_keeper *keeper);
+/* Whether a caller that begins to wait changes what it wants: then the driver takes a turn. */
+bool dsql_keeper_helps_waiting(const struct dsql_keeper *keeper);
 /* The moment that core/handout.h calls near, as of the last turn. */
 struct dsql_mono dsql_keeper_near(const struct dsql_keeper *keeper);
 /* How long a checkout waits that asks for wait_ns; negative: it does not say. */

@@ -58,72 +58,71 @@ static bool add_grief(struct dsql_pool *pool, const struct dsql_connect_report *
     return replaces;
 }
 
-/* What a failure means for everybody; `slot`, if it had one, is EMPTY afterwards. */
-static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
-                         struct dsql_mono began, int step, uint32_t slot)
+/* What a failure means for everybody; `slot`, if it had one, is EMPTY afterwards. Without one the
+ * keeper has asked for address and token. */
+static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report, int step,
+                         uint32_t slot)
 {
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     struct dsql_pool_grief other;
     pthread_mutex_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
-    struct dsql_refill_verdict verdict =
-        dsql_refill_failed(&pool->refill, report->cls, began, now, &pool->rng);
-    if (slot != DSQL_READY_NONE)
-        dsql_reservoir_failed(&pool->reservoir, slot, pool->refill.hopeless);
+    struct dsql_keeper_verdict verdict =
+        slot == DSQL_SLOT_NONE ? dsql_keeper_unprepared(&pool->keeper, report->cls)
+                               : dsql_keeper_failed(&pool->keeper, slot, report->cls, now);
     dsql_pool_tell_used(pool);
-    if (report->cls == DSQL_CONNECT_THROTTLED)
+    if (verdict.throttled)
         pool->budget->ops->throttled(pool->budget, now);
-    if (report->cls == DSQL_CONNECT_FULL)
+    if (verdict.full)
         pool->budget->ops->refused_full(pool->budget, now);
-    bool say = add_grief(pool, report, now, verdict.wait_ns, &other);
+    bool say = add_grief(pool, report, now, verdict.retry_ns, &other);
     pthread_cond_broadcast(&pool->progress);
     pthread_mutex_unlock(&pool->state_lock);
     if (say)
         say_grief(pool, &other);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
-    if (verdict.renew_token && report->cls == DSQL_CONNECT_TOKEN_EXPIRED)
+    if (verdict.forget_token)
         dsql_token_cache_forget(pool->tokens);
     else if (verdict.renew_token)
         dsql_token_cache_refused(pool->tokens);
-    if (report->cls == DSQL_CONNECT_NETWORK && pool->resolver)
+    if (verdict.address_fails && pool->resolver)
         dsql_resolver_failed(pool->resolver);
 }
 
 /* ---- what it needs ---- */
 
-bool dsql_attempt_address(struct dsql_pool *pool, struct dsql_mono now,
-                          char address[DSQL_ADDRESS_SIZE])
+static enum dsql_rc find_address(struct dsql_pool *pool, struct dsql_mono now,
+                                 char address[DSQL_ADDRESS_SIZE], struct dsql_err *err)
 {
-    struct dsql_err err;
-    if (!pool->resolver) {
-        memcpy(address, pool->options.hostaddr, DSQL_ADDRESS_SIZE);
-        return true;
-    }
-    enum dsql_rc rc = dsql_resolver_address(pool->resolver, now, address, &err);
-    if (rc && rc != DSQL_TIMEOUT) {
-        struct dsql_connect_report report = {.cls = DSQL_CONNECT_NETWORK, .rc = rc};
-        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
-        note_failure(pool, &report, now, DSQL_REFILL_CONNECT, DSQL_READY_NONE);
-    }
-    return rc == DSQL_OK;
+    if (pool->resolver)
+        return dsql_resolver_address(pool->resolver, now, address, err);
+    memcpy(address, pool->options.hostaddr, DSQL_ADDRESS_SIZE);
+    return DSQL_OK;
 }
 
-bool dsql_attempt_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token)
+void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
+                          char address[DSQL_ADDRESS_SIZE], struct dsql_secret *token)
 {
     struct dsql_err err = {0};
-    enum dsql_rc rc = dsql_token_cache_try(pool->tokens, token, &err);
-    if (rc && rc != DSQL_TIMEOUT) {
-        struct dsql_connect_report report = {.cls = rc == DSQL_NO_MEMORY ? DSQL_CONNECT_RESOURCES
-                                                    : rc == DSQL_DENIED || rc == DSQL_INVALID
-                                                        ? DSQL_CONNECT_DENIED
-                                                        : DSQL_CONNECT_NETWORK,
-                                             .rc = rc};
-        (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
-        (void)snprintf(report.hint, sizeof(report.hint), "%s", err.hint);
-        note_failure(pool, &report, now, DSQL_REFILL_TOKEN_PROVIDER, DSQL_READY_NONE);
+    struct dsql_connect_report report = {.cls = DSQL_CONNECT_NETWORK};
+    int step = DSQL_REFILL_CONNECT;
+    enum dsql_rc rc = find_address(pool, now, address, &err);
+    if (!rc) {
+        step = DSQL_REFILL_TOKEN_PROVIDER;
+        rc = dsql_token_cache_try(pool->tokens, token, &err);
+        report.cls = dsql_connect_class_of_token(rc);
     }
-    return rc == DSQL_OK;
+    if (!rc || rc == DSQL_TIMEOUT) { /* the latter: it is on its way */
+        pthread_mutex_lock(&pool->state_lock);
+        dsql_keeper_prepared(&pool->keeper, rc == DSQL_OK);
+        pthread_mutex_unlock(&pool->state_lock);
+        return;
+    }
+    report.rc = rc;
+    (void)snprintf(report.message, sizeof(report.message), "%.250s", err.message);
+    (void)snprintf(report.hint, sizeof(report.hint), "%s", err.hint);
+    note_failure(pool, &report, step, DSQL_SLOT_NONE);
 }
 
 /* ---- progress ---- */
@@ -142,29 +141,6 @@ static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t event
     conn->watched = events;
 }
 
-static void list_connect(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    conn->younger = NULL;
-    conn->older = pool->youngest;
-    if (pool->youngest)
-        pool->youngest->younger = conn;
-    else
-        pool->oldest = conn;
-    pool->youngest = conn;
-}
-
-static void unlist_connect(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    if (conn->older)
-        conn->older->younger = conn->younger;
-    else
-        pool->oldest = conn->younger;
-    if (conn->younger)
-        conn->younger->older = conn->older;
-    else
-        pool->youngest = conn->older;
-}
-
 /* Whether the process is out of descriptors: EMFILE or ENFILE, else 0. libpq meets that in many
  * places, not all of which it names. */
 static int lack_of_descriptors(const struct dsql_pool *pool)
@@ -180,31 +156,26 @@ static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool 
 {
     struct dsql_connect_report report;
     dsql_connect_explain(conn->pg, timed_out, timed_out ? 0 : lack_of_descriptors(pool), &report);
-    unlist_connect(pool, conn);
     dsql_connect_finish(conn, false);
-    note_failure(pool, &report, conn->began, DSQL_REFILL_CONNECT, conn->slot);
+    note_failure(pool, &report, DSQL_REFILL_CONNECT, conn->slot);
 }
 
 static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    int64_t took_ns = dsql_mono_since(now, conn->began);
-    unlist_connect(pool, conn);
     watch(pool, conn, EPOLLRDHUP | EPOLLET);
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_reservoir_opened(&pool->reservoir, conn->slot, now, &pool->rng);
-    const struct dsql_lifespan *life = &pool->reservoir.slots[conn->slot].life;
+    dsql_keeper_opened(&pool->keeper, conn->slot, now);
+    const struct dsql_lifespan *life = &pool->keeper.slots.items[conn->slot].life;
     conn->dies_at = life->dies_at.ns;
     conn->backend_pid = PQbackendPID(conn->pg);
     atomic_store_explicit(&conn->usable_until, life->usable_until.ns, memory_order_relaxed);
-    pool->handshake_ns += (took_ns - pool->handshake_ns) / 8;
-    dsql_refill_opened(&pool->refill);
     dsql_stats_note_open(pool, now);
     pool->budget->ops->opened(pool->budget, now);
     bool recovered = pool->troubled;
     pool->troubled = false;
-    uint32_t open = pool->reservoir.open;
+    uint32_t open = pool->keeper.slots.open;
     pthread_mutex_unlock(&pool->state_lock);
     dsql_checkout_offer(pool, conn);
     pthread_mutex_lock(&pool->state_lock);
@@ -237,7 +208,6 @@ void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn)
 void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
                         const struct dsql_secret *token, const char *address)
 {
-    list_connect(pool, conn);
     dsql_connect_start(pool, conn, token, address);
     if (!conn->pg || PQstatus(conn->pg) == CONNECTION_BAD)
         connect_failed(pool, conn, false);
@@ -245,30 +215,16 @@ void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
         watch(pool, conn, EPOLLOUT); /* as if PQconnectPoll() had asked for it */
 }
 
-void dsql_attempts_time_out(struct dsql_pool *pool, struct dsql_mono now)
+void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out)
 {
-    while (pool->oldest &&
-           dsql_mono_since(now, pool->oldest->began) >= pool->options.connect_timeout_ns)
-        connect_failed(pool, pool->oldest, true);
-}
-
-int64_t dsql_attempts_wait_ns(const struct dsql_pool *pool, struct dsql_mono now)
-{
-    if (!pool->oldest)
-        return INT64_MAX;
-    return pool->options.connect_timeout_ns - dsql_mono_since(now, pool->oldest->began);
-}
-
-void dsql_attempts_abandon(struct dsql_pool *pool)
-{
-    while (pool->oldest) {
-        struct dsql_conn *conn = pool->oldest;
-        unlist_connect(pool, conn);
-        dsql_connect_finish(conn, false);
-        pthread_mutex_lock(&pool->state_lock);
-        dsql_reservoir_failed(&pool->reservoir, conn->slot, false);
-        dsql_pool_tell_used(pool);
-        pthread_cond_broadcast(&pool->progress);
-        pthread_mutex_unlock(&pool->state_lock);
+    if (timed_out) {
+        connect_failed(pool, conn, true);
+        return;
     }
+    dsql_connect_finish(conn, false);
+    pthread_mutex_lock(&pool->state_lock);
+    dsql_keeper_abandoned(&pool->keeper, conn->slot);
+    dsql_pool_tell_used(pool);
+    pthread_cond_broadcast(&pool->progress);
+    pthread_mutex_unlock(&pool->state_lock);
 }

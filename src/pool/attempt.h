@@ -14,23 +14,18 @@
 
 #include "pool/pool.h"
 
-/* What an attempt needs first. False: not there yet, or a failure that is noted. */
-bool dsql_attempt_address(struct dsql_pool *pool, struct dsql_mono now,
-                          char address[DSQL_ADDRESS_SIZE]);
-bool dsql_attempt_token(struct dsql_pool *pool, struct dsql_mono now, struct dsql_secret *token);
+/* Finds what attempts need, and tells the keeper, who has asked for it: it is there, or not yet, or
+ * its failure, which is noted. */
+void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
+                          char address[DSQL_ADDRESS_SIZE], struct dsql_secret *token);
 
-/* Starts one in a slot that is OPENING, with conn->began set. */
+/* Starts one in a slot that is OPENING. */
 void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
                         const struct dsql_secret *token, const char *address);
 /* Its socket has an event. */
 void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn);
-
-/* Fails those that have taken too long. */
-void dsql_attempts_time_out(struct dsql_pool *pool, struct dsql_mono now);
-/* Until the next one will have; INT64_MAX if none is under way. */
-int64_t dsql_attempts_wait_ns(const struct dsql_pool *pool, struct dsql_mono now);
-/* Ends all of them; that is no failure. */
-void dsql_attempts_abandon(struct dsql_pool *pool);
+/* Ends one: it has taken too long, which is a failure, or is not wanted any more. */
+void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out);
 
 /* Logs the failures that were collected, once it is time to. */
 void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now);

@@ -1,7 +1,7 @@
 /*
  * The hot path. A checkout that finds a connection: one compare-and-swap on the ready set. A
  * return: one atomic or, and a look at `attention`. No lock, no system call, no allocation, and no
- * clock while the connection has more than NEAR_NS to go, which the opener publishes.
+ * clock while the connection is far from its end (core/handout.h).
  *
  * Every SAMPLE-th checkout of a thread is timed and stands for SAMPLE of them in the histogram;
  * those that wait are all timed.
@@ -23,31 +23,22 @@ static uint32_t attention_of(struct dsql_pool *pool)
 
 static bool is_far_from_its_end(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    return atomic_load_explicit(&conn->usable_until, memory_order_relaxed) >
-           atomic_load_explicit(&pool->near_ns, memory_order_relaxed);
+    return dsql_handout_is_far(atomic_load_explicit(&conn->usable_until, memory_order_relaxed),
+                               atomic_load_explicit(&pool->near_ns, memory_order_relaxed));
 }
 
 /* Looks at the clock; true if it may be handed out, else *why not. */
 static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
                             enum dsql_discard *why)
 {
-    int64_t until_ns = atomic_load_explicit(&conn->usable_until, memory_order_relaxed);
-    int64_t now_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
-    if (until_ns == DSQL_CONN_HUNG_UP)
-        *why = DSQL_CLOSE_SERVER_CLOSED;
-    else if (now_ns >= conn->dies_at)
-        *why = expired;
-    else if (now_ns >= until_ns)
-        *why = DSQL_CLOSE_INSUFFICIENT_LIFETIME;
-    else
-        return true;
-    return false;
+    return dsql_handout_may(atomic_load_explicit(&conn->usable_until, memory_order_relaxed),
+                            conn->dies_at, dsql_clock_mono(DSQL_POOL_CLOCK).ns, expired, why);
 }
 
 struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
 {
     uint32_t slot;
-    while ((slot = dsql_ready_set_take(&pool->reservoir.ready, hint)) != DSQL_READY_NONE) {
+    while ((slot = dsql_ready_set_take(&pool->ready, hint)) != DSQL_READY_NONE) {
         struct dsql_conn *conn = &pool->conns[slot];
         enum dsql_discard why;
         if (is_far_from_its_end(pool, conn) ||
@@ -90,17 +81,18 @@ static enum dsql_rc refuse(struct dsql_pool *pool, struct dsql_err *err)
 static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
 {
     const struct dsql_pool_options *o = &pool->options;
-    int64_t held = dsql_reservoir_held(&pool->reservoir);
+    const struct dsql_keeper *k = &pool->keeper;
+    int64_t held = dsql_slots_held(&k->slots);
     struct dsql_budget_status budget;
     pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
     if (held >= o->max_open)
         dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
                            "longer");
-    else if (held >= budget.slots)
+    else if (held >= k->granted && k->granted < k->need)
         dsql_err_hint(err,
                       "the fleet's budget lets this process hold %lld connections%s%.150s; "
                       "'dsql budget' shows who holds the others",
-                      (long long)budget.slots, budget.problem[0] ? ": " : "", budget.problem);
+                      (long long)k->granted, budget.problem[0] ? ": " : "", budget.problem);
     else if (budget.permits == 0)
         dsql_err_hint(err,
                       "the connects that the budget allows, %.1f a second, are used up: wait "
@@ -117,15 +109,14 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_empty), 1);
     pthread_mutex_lock(&pool->state_lock);
-    const struct dsql_reservoir *r = &pool->reservoir;
-    uint32_t open = r->open, opening = r->opening;
+    uint32_t open = pool->keeper.slots.open, opening = pool->keeper.slots.opening;
     (void)dsql_err_set(err, DSQL_EMPTY,
                        "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
                        "%u being opened",
                        pool->host, (long long)(waited_ns / DSQL_MS),
                        (long long)pool->options.max_open, open, opening);
     /* Only what still stands in the way is worth repeating. */
-    if (err && pool->refill.rounds > 0 && pool->error_count > 0) {
+    if (err && pool->keeper.refill.rounds > 0 && pool->error_count > 0) {
         const struct dsql_pool_error *last = &pool->errors[0];
         (void)dsql_err_set(err, DSQL_EMPTY, "%.200s; the last attempt: %.250s", err->message,
                            last->message);
@@ -184,7 +175,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
     if (found) {
         record_latency(pool, began, visitor->count % SAMPLE == 0 ? SAMPLE : 1);
     } else if (!rc) {
-        wait_ns = wait_ns < 0 ? pool->options.empty_wait_ns : wait_ns;
+        wait_ns = dsql_keeper_patience(&pool->keeper.config, wait_ns);
         rc = wait_ns > 0 ? wait_in_line(ticket, wait_ns, began) : DSQL_EMPTY;
         found = ticket->waiter.conn;
         if (!rc)
@@ -218,7 +209,7 @@ static SLOW enum dsql_rc checkout_with_own_ticket(struct dsql_pool *pool, int64_
 /* It is near its end: back it goes, and the slow case looks at the clock. */
 static SLOW void put_back(struct dsql_pool *pool, uint32_t slot)
 {
-    dsql_ready_set_put(&pool->reservoir.ready, slot);
+    dsql_ready_set_put(&pool->ready, slot);
     if (attention_of(pool) != 0)
         dsql_waiters_match(pool);
 }
@@ -232,7 +223,7 @@ static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
     struct dsql_visitor *visitor = dsql_visitor_self();
     if (unlikely(++visitor->count % SAMPLE == 0) || unlikely(attention_of(pool) != 0))
         return NULL;
-    uint32_t slot = dsql_ready_set_take(&pool->reservoir.ready, &visitor->hint);
+    uint32_t slot = dsql_ready_set_take(&pool->ready, &visitor->hint);
     if (unlikely(slot == DSQL_READY_NONE))
         return NULL;
     struct dsql_conn *conn = &pool->conns[slot];
@@ -285,11 +276,11 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     PGconn *pg = conn->pg;
     conn->pg = NULL;
-    dsql_reservoir_discard(&pool->reservoir, conn->slot);
+    dsql_keeper_discard_now(&pool->keeper, conn->slot);
     pthread_mutex_unlock(&pool->state_lock);
     PQfinish(pg);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_reservoir_closed(&pool->reservoir, conn->slot);
+    dsql_keeper_closed(&pool->keeper, conn->slot);
     bool last = dsql_pool_has_no_owner(pool);
     pthread_mutex_unlock(&pool->state_lock);
     if (last) {
@@ -326,18 +317,19 @@ static SLOW void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     if (!(attention_of(pool) & DSQL_POOL_CLOSED))
         dsql_waiters_match(pool);
-    else if (dsql_ready_set_claim(&pool->reservoir.ready, conn->slot))
+    else if (dsql_ready_set_claim(&pool->ready, conn->slot))
         dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
 }
 
 static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
 {
-    if (attention & DSQL_POOL_CLOSED) {
-        dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
-    } else if ((attention & DSQL_POOL_RECALL) && is_recalled(pool)) {
-        dsql_checkout_discard(pool, conn, DSQL_CLOSE_RESERVOIR_FULL);
+    bool draining = attention & DSQL_POOL_CLOSED;
+    enum dsql_discard why;
+    if (dsql_handout_is_called_back(
+            draining, !draining && (attention & DSQL_POOL_RECALL) && is_recalled(pool), &why)) {
+        dsql_checkout_discard(pool, conn, why);
     } else if (!dsql_waiters_serve(pool, conn)) {
-        dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+        dsql_ready_set_put(&pool->ready, conn->slot);
         if (attention_of(pool) != 0)
             look_after(pool, conn);
     }
@@ -362,7 +354,7 @@ static inline void offer(struct dsql_pool *pool, struct dsql_conn *conn)
         offer_slowly(pool, conn, attention);
         return;
     }
-    dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+    dsql_ready_set_put(&pool->ready, conn->slot);
     if (unlikely(attention_of(pool) != 0))
         look_after(pool, conn);
 }

@@ -1,7 +1,10 @@
 /*
- * The opener: one thread, one epoll, many connects under way at once. A turn closes what has to go,
- * opens what the reservoir wants as far as permits and tokens are there, and sleeps until a socket,
- * a wake or a moment that somebody asked for. Nothing here waits for anything else.
+ * The opener: one thread, one epoll, many connects under way at once. A turn asks core's keeper
+ * what to do, carries it out, and sleeps for as long as the keeper says, or until a socket or a
+ * wake. Nothing here decides, and nothing here waits for anything else.
+ *
+ * Only this thread tells the keeper something, and it does so with state_lock held: what callers
+ * discard is queued for it. So it may read the keeper without the lock, until it has `stopped`.
  *
  * Idle sockets are watched for the other side's hang-up, edge-triggered and for nothing else: data
  * that a caller's statements bring does not wake the opener. A hang-up while a connection is in use
@@ -18,15 +21,19 @@
 
 #include "pool/attempt.h"
 
-enum { EVENTS = 128, LOOKS = 256, INFLIGHT_MAX = 1000 };
+enum { EVENTS = 128, LOOKS = 256 };
 
-#define TURN_NS         DSQL_S
-#define NEAR_NS         DSQL_M        /* far longer than a turn: see checkout.c */
-#define LACK_NS         (5 * DSQL_S)  /* without the slots it wants: then it is said */
-#define LACK_AGAIN_NS   (30 * DSQL_S) /* and again, as long as it lasts */
-#define WAKE_ID         UINT64_MAX
-#define FIRST_HANDSHAKE (100 * DSQL_MS)
-#define SLOW_HANDSHAKE  (500 * DSQL_MS) /* more at once would make it slower still */
+#define SAMPLE_NS DSQL_S
+#define WAKE_ID   UINT64_MAX
+
+/* What the keeper said in a turn and is carried out without the lock. */
+struct work {
+    struct dsql_conn *first, *last; /* in the order of the steps; each has its own */
+    bool lacks_slots, lacks_permits;
+    struct dsql_mono until; /* it sleeps */
+    struct dsql_secret token;
+    char address[DSQL_ADDRESS_SIZE];
+};
 
 static void lock_state(struct dsql_pool *pool)
 {
@@ -47,7 +54,92 @@ void dsql_opener_wake(struct dsql_pool *pool)
     (void)written; /* it can only be full, and then it wakes as well */
 }
 
-/* ---- closing ---- */
+/* ---- what the keeper is told ---- */
+
+void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
+{
+    conn->why = (uint8_t)why;
+    conn->next = NULL;
+    if (pool->last_discarded)
+        pool->last_discarded->next = conn;
+    else
+        pool->first_discarded = conn;
+    pool->last_discarded = conn;
+    pool->discarded++;
+}
+
+/* With state_lock held. */
+static void tell_what_happened(struct dsql_pool *pool)
+{
+    for (struct dsql_conn *conn = pool->first_discarded; conn; conn = conn->next)
+        dsql_keeper_discard(&pool->keeper, conn->slot, (enum dsql_discard)conn->why);
+    pool->first_discarded = pool->last_discarded = NULL;
+    pool->discarded = 0;
+    if (pool->draining && !pool->keeper.draining)
+        dsql_keeper_drain(&pool->keeper);
+}
+
+/* A watched connection whose server is gone. */
+static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
+{
+    atomic_store_explicit(&conn->usable_until, DSQL_HANDOUT_HUNG_UP, memory_order_seq_cst);
+    if (!dsql_ready_set_claim(&pool->ready, conn->slot))
+        return; /* in use: its return finds out */
+    lock_state(pool);
+    dsql_opener_discard(pool, conn, DSQL_CLOSE_SERVER_CLOSED);
+    unlock_state(pool);
+}
+
+/* ---- what the keeper asks; with state_lock held ---- */
+
+static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mono now)
+{
+    struct dsql_budget_status status;
+    const struct dsql_budget_ops *ops = pool->budget->ops;
+    if (needed != pool->needed)
+        ops->want(pool->budget, needed);
+    pool->needed = needed;
+    ops->status(pool->budget, now, &status);
+    dsql_keeper_slots(&pool->keeper, ops->slots(pool->budget), status.rate);
+}
+
+static void answer_permit(struct dsql_pool *pool, struct dsql_mono now)
+{
+    int64_t wait_ns = 0;
+    bool given = pool->budget->ops->permit(pool->budget, now, &wait_ns);
+    dsql_keeper_permit(&pool->keeper, given, wait_ns);
+}
+
+static void answer_claim(struct dsql_pool *pool, uint32_t slot)
+{
+    uint32_t hint = 0;
+    if (slot == DSQL_SLOT_NONE)
+        slot = dsql_ready_set_take(&pool->ready, &hint);
+    else if (!dsql_ready_set_claim(&pool->ready, slot))
+        slot = DSQL_SLOT_NONE;
+    dsql_keeper_claimed(&pool->keeper, slot);
+}
+
+static void set_recall(struct dsql_pool *pool, int64_t recall)
+{
+    pool->recall = recall;
+    if (recall > 0)
+        atomic_fetch_or_explicit(&pool->attention, DSQL_POOL_RECALL, memory_order_seq_cst);
+    else
+        atomic_fetch_and_explicit(&pool->attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
+}
+
+static void add(struct work *work, struct dsql_pool *pool, const struct dsql_keeper_step *step)
+{
+    struct dsql_conn *conn = &pool->conns[step->slot];
+    conn->step = *step;
+    conn->next = NULL;
+    if (work->last)
+        work->last->next = conn;
+    else
+        work->first = conn;
+    work->last = conn;
+}
 
 static void count_discard(struct dsql_pool *pool, enum dsql_discard why)
 {
@@ -56,14 +148,65 @@ static void count_discard(struct dsql_pool *pool, enum dsql_discard why)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_discards, .value = (int)why), 1);
 }
 
-void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
+/* One step: a question is answered, the rest is noted as work. */
+static void take_step(struct dsql_pool *pool, struct work *work,
+                      const struct dsql_keeper_step *step, struct dsql_mono now)
 {
-    dsql_reservoir_discard(&pool->reservoir, conn->slot);
-    count_discard(pool, why);
-    conn->why = (uint8_t)why;
-    conn->next_discarded = pool->discarded;
-    pool->discarded = conn;
+    switch (step->what) {
+    case DSQL_KEEPER_SLOTS:
+        answer_slots(pool, step->count, now);
+        break;
+    case DSQL_KEEPER_CLAIM:
+    case DSQL_KEEPER_TAKE:
+        answer_claim(pool, step->slot);
+        break;
+    case DSQL_KEEPER_PERMIT:
+        answer_permit(pool, now);
+        break;
+    case DSQL_KEEPER_PREPARE:
+        unlock_state(pool);
+        dsql_attempt_prepare(pool, now, work->address, &work->token);
+        lock_state(pool);
+        break;
+    case DSQL_KEEPER_CLOSE:
+        count_discard(pool, step->discard);
+        add(work, pool, step);
+        break;
+    case DSQL_KEEPER_OPEN:
+        pool->attempts++;
+        add(work, pool, step);
+        break;
+    case DSQL_KEEPER_CUT:
+    case DSQL_KEEPER_OFFER:
+        add(work, pool, step);
+        break;
+    case DSQL_KEEPER_REPORT:
+        work->lacks_slots |= step->why == DSQL_WHY_SLOTS;
+        work->lacks_permits |= step->why == DSQL_WHY_PERMIT;
+        break;
+    case DSQL_KEEPER_SLEEP:
+        work->until = dsql_mono_add(now, step->ns);
+        set_recall(pool, step->count);
+        dsql_pool_tell_used(pool);
+        break;
+    }
 }
+
+static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mono now)
+{
+    struct dsql_keeper_step step;
+    lock_state(pool);
+    tell_what_happened(pool);
+    dsql_keeper_turn(&pool->keeper, now, dsql_waiters_count(pool));
+    atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
+    do {
+        dsql_keeper_next(&pool->keeper, &step);
+        take_step(pool, work, &step, now);
+    } while (step.what != DSQL_KEEPER_SLEEP);
+    unlock_state(pool);
+}
+
+/* ---- carrying it out ---- */
 
 static bool is_polite(enum dsql_discard why)
 {
@@ -71,207 +214,78 @@ static bool is_polite(enum dsql_discard why)
            why != DSQL_CLOSE_SERVER_CLOSED;
 }
 
-/* With state_lock held: what it did counts, but not for its successor. */
-static void forget_uses(struct dsql_pool *pool, struct dsql_conn *conn)
+static void close_one(struct dsql_conn *conn)
 {
-    uint64_t uses = dsql_conn_uses(conn);
-    pool->uses_gone += uses;
-    conn->uses_before += uses;
-}
-
-/* A connection that is CLOSING; its slot is EMPTY afterwards. */
-static void close_one(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
-{
+    enum dsql_discard why = conn->step.discard;
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_DISCARDED,
              DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot));
     dsql_connect_finish(conn, is_polite(why));
+}
+
+/* What the closed connections did counts, but not for their successors. */
+static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
+{
     lock_state(pool);
-    forget_uses(pool, conn);
-    dsql_reservoir_closed(&pool->reservoir, conn->slot);
+    for (struct dsql_conn *conn = closed; conn; conn = conn->next) {
+        uint64_t uses = dsql_conn_uses(conn);
+        pool->uses_gone += uses;
+        conn->uses_before += uses;
+        dsql_keeper_closed(&pool->keeper, conn->slot);
+    }
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
     unlock_state(pool);
 }
 
-static void close_discarded(struct dsql_pool *pool)
+static void report(struct dsql_pool *pool, const struct work *work)
 {
-    lock_state(pool);
-    struct dsql_conn *conn = pool->discarded;
-    pool->discarded = NULL;
-    unlock_state(pool);
-    while (conn) {
-        struct dsql_conn *next = conn->next_discarded;
-        close_one(pool, conn, (enum dsql_discard)conn->why);
-        conn = next;
-    }
-}
-
-/* A watched connection whose server is gone. */
-static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
-{
-    atomic_store_explicit(&conn->usable_until, DSQL_CONN_HUNG_UP, memory_order_seq_cst);
-    if (!dsql_ready_set_claim(&pool->reservoir.ready, conn->slot))
-        return; /* in use: its return finds out */
-    lock_state(pool);
-    dsql_opener_discard(pool, conn, DSQL_CLOSE_SERVER_CLOSED);
-    unlock_state(pool);
-}
-
-/* ---- opening ---- */
-
-int64_t dsql_opener_inflight(struct dsql_pool *pool)
-{
-    struct dsql_budget_status status;
-    pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &status);
-    /* Twice what the rate needs, so that a full bucket is used up too. */
-    int64_t took_ns = pool->handshake_ns < SLOW_HANDSHAKE ? pool->handshake_ns : SLOW_HANDSHAKE;
-    int64_t needed = 1 + (int64_t)(2 * status.rate * (double)took_ns / (double)DSQL_S);
-    int64_t limit = pool->options.inflight_limit;
-    limit = limit > needed ? limit : needed;
-    return dsql_refill_limit(&pool->refill, limit < INFLIGHT_MAX ? limit : INFLIGHT_MAX);
-}
-
-/* Whether the reservoir wants a connection and nothing but permit, address and token is missing. */
-static bool wants_one(struct dsql_pool *pool, struct dsql_mono now)
-{
-    lock_state(pool);
-    bool wants =
-        !pool->draining && !dsql_mono_before(now, pool->start_at) &&
-        dsql_refill_wait_ns(&pool->refill, now) == 0 &&
-        dsql_reservoir_wants(&pool->reservoir, pool->slots, dsql_waiters_count(pool), now) &&
-        pool->reservoir.opening < dsql_opener_inflight(pool);
-    unlock_state(pool);
-    return wants;
-}
-
-static bool find_permit(struct dsql_pool *pool, struct dsql_mono now)
-{
-    int64_t wait_ns = 0;
-    if (pool->permit_in_hand)
-        return true;
-    lock_state(pool);
-    pool->permit_in_hand = pool->budget->ops->permit(pool->budget, now, &wait_ns);
-    unlock_state(pool);
-    if (!pool->permit_in_hand)
-        pool->permit_at = dsql_mono_add(now, wait_ns);
-    /* Counted once for each time that the budget is used up, not for each time it is asked. */
-    if (!pool->permit_in_hand && !pool->out_of_permits && pool->metrics)
+    if (work->lacks_permits && pool->metrics)
         dsql_counter_add(pool->metrics,
                          DSQL_SERIES(reservoir_refill_failures, .value = DSQL_REFILL_RATE_LIMIT),
                          1);
-    pool->out_of_permits = !pool->permit_in_hand;
-    return pool->permit_in_hand;
-}
-
-/* Takes the slot; NULL if none can be had after all. */
-static struct dsql_conn *take_slot(struct dsql_pool *pool, struct dsql_mono now)
-{
-    uint32_t slot;
-    bool evicted = false;
-    lock_state(pool);
-    if (!dsql_reservoir_wants(&pool->reservoir, pool->slots, dsql_waiters_count(pool), now) ||
-        !dsql_reservoir_begin(&pool->reservoir, pool->slots, &slot, &evicted)) {
-        unlock_state(pool);
-        return NULL;
-    }
-    struct dsql_conn *conn = &pool->conns[slot];
-    pool->attempts++;
-    conn->began = now;
-    dsql_pool_tell_used(pool);
-    if (evicted) {
-        count_discard(pool, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
-        forget_uses(pool, conn);
-    }
-    unlock_state(pool);
-    if (evicted)
-        dsql_connect_finish(conn, true);
-    return conn;
-}
-
-static void open_some(struct dsql_pool *pool, struct dsql_mono now)
-{
-    struct dsql_secret token = {0};
-    char address[DSQL_ADDRESS_SIZE];
-    while (wants_one(pool, now) && dsql_attempt_address(pool, now, address) &&
-           dsql_attempt_token(pool, now, &token) && find_permit(pool, now)) {
-        struct dsql_conn *conn = take_slot(pool, now);
-        if (!conn)
-            break; /* the permit stays in hand */
-        pool->permit_in_hand = false;
-        dsql_attempt_begin(pool, conn, &token, address);
-    }
-    dsql_secret_fini(&token);
-}
-
-/* ---- evicting ---- */
-
-/* With state_lock held. A pool that lost slots and one that never got them lack them alike; the
- * latter is not told so at once, because a fleet takes a moment to share. */
-static void note_slots(struct dsql_pool *pool, struct dsql_mono now)
-{
-    int64_t slots = pool->budget->ops->slots(pool->budget);
-    bool lacks = slots < pool->options.target_ready && !pool->draining;
-    bool say = lacks && slots < pool->slots;
-    pool->slots = slots;
-    if (!lacks || say) {
-        pool->lack_due = dsql_mono_add(now, LACK_NS);
-    } else if (!dsql_mono_before(now, pool->lack_due)) {
-        pool->lack_due = dsql_mono_add(now, LACK_AGAIN_NS);
-        say = true;
-    }
-    if (!say)
-        return;
-    if (pool->metrics)
+    if (work->lacks_slots && pool->metrics)
         dsql_counter_add(pool->metrics,
                          DSQL_SERIES(reservoir_refill_failures, .value = DSQL_REFILL_LEASE_ACQUIRE),
                          1);
-    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
-             DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", slots),
-             DSQL_F("wanted", pool->options.target_ready));
+    if (work->lacks_slots)
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
+                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", pool->keeper.granted),
+                 DSQL_F("wanted", pool->options.target_ready));
 }
 
-/* With state_lock held: what is over and in use goes when it comes back. */
-static void set_recall(struct dsql_pool *pool)
+static void carry_out(struct dsql_pool *pool, struct work *work)
 {
-    int64_t surplus = (int64_t)(pool->reservoir.open + pool->reservoir.opening) - pool->slots;
-    pool->recall = surplus > 0 && !pool->draining ? surplus : 0;
-    if (pool->recall > 0)
-        atomic_fetch_or_explicit(&pool->attention, DSQL_POOL_RECALL, memory_order_seq_cst);
-    else
-        atomic_fetch_and_explicit(&pool->attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
-}
-
-static void evict_some(struct dsql_pool *pool, struct dsql_mono now)
-{
-    bool found;
-    do {
-        uint32_t slot;
-        enum dsql_discard why;
-        lock_state(pool);
-        note_slots(pool, now);
-        found = dsql_reservoir_evict(&pool->reservoir, pool->slots, now, &slot, &why);
-        if (found)
-            count_discard(pool, why);
-        else
-            set_recall(pool);
-        unlock_state(pool);
-        if (found)
-            close_one(pool, &pool->conns[slot], why);
-    } while (found);
-}
-
-/* Everything that is ready, and every connect under way. */
-static void drain_some(struct dsql_pool *pool)
-{
-    uint32_t hint = 0, slot;
-    while ((slot = dsql_ready_set_take(&pool->reservoir.ready, &hint)) != DSQL_READY_NONE) {
-        lock_state(pool);
-        dsql_opener_discard(pool, &pool->conns[slot], DSQL_CLOSE_DRAIN);
-        unlock_state(pool);
+    struct dsql_conn *closed = NULL, *next;
+    for (struct dsql_conn *conn = work->first; conn; conn = next) {
+        next = conn->next;
+        if (conn->step.what == DSQL_KEEPER_CLOSE) {
+            close_one(conn);
+            conn->next = closed;
+            closed = conn;
+        } else if (conn->step.what == DSQL_KEEPER_OPEN) {
+            dsql_attempt_begin(pool, conn, &work->token, work->address);
+        } else if (conn->step.what == DSQL_KEEPER_OFFER) {
+            dsql_checkout_offer(pool, conn);
+        } else {
+            dsql_attempt_cut(pool, conn, conn->step.why == DSQL_WHY_TIMEOUT);
+        }
     }
-    close_discarded(pool);
-    dsql_attempts_abandon(pool);
+    if (closed)
+        tell_closed(pool, closed);
+    report(pool, work);
+    dsql_secret_fini(&work->token);
 }
+
+/* Answers until when there is nothing more to do by itself. */
+static struct dsql_mono work_once(struct dsql_pool *pool, struct dsql_mono now)
+{
+    struct work work = {0};
+    ask_keeper(pool, &work, now);
+    carry_out(pool, &work);
+    return work.until;
+}
+
+/* ---- idle sockets ---- */
 
 /*
  * Data that came to an idle connection is no hang-up: a notice, a changed parameter, or rubbish.
@@ -281,11 +295,11 @@ static void drain_some(struct dsql_pool *pool)
 static void look_at_idle_sockets(struct dsql_pool *pool)
 {
     struct pollfd fds[LOOKS];
-    uint32_t slots[LOOKS], capacity = pool->reservoir.config.capacity;
+    uint32_t slots[LOOKS], capacity = pool->keeper.slots.capacity;
     nfds_t count = 0;
     for (uint32_t n = 0; n < capacity && count < LOOKS; n++) {
         uint32_t slot = pool->look_at++ % capacity;
-        if (!dsql_ready_set_has(&pool->reservoir.ready, slot))
+        if (!dsql_ready_set_has(&pool->ready, slot))
             continue;
         fds[count] = (struct pollfd){.fd = pool->conns[slot].fd, .events = POLLIN};
         slots[count++] = slot;
@@ -294,7 +308,7 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
         return;
     for (nfds_t i = 0; i < count; i++) {
         struct dsql_conn *conn = &pool->conns[slots[i]];
-        if (fds[i].revents == 0 || !dsql_ready_set_claim(&pool->reservoir.ready, conn->slot))
+        if (fds[i].revents == 0 || !dsql_ready_set_claim(&pool->ready, conn->slot))
             continue;
         if (PQconsumeInput(conn->pg) && !PQisBusy(conn->pg) &&
             PQstatus(conn->pg) == CONNECTION_OK) {
@@ -321,69 +335,28 @@ static void handle(struct dsql_pool *pool, const struct epoll_event *event)
     struct dsql_conn *conn = &pool->conns[(uint32_t)event->data.u64];
     if ((uint32_t)(event->data.u64 >> 32) != conn->generation || !conn->pg)
         return;
-    lock_state(pool);
-    bool opening = pool->reservoir.slots[conn->slot].state == DSQL_CONN_OPENING;
-    unlock_state(pool);
-    if (opening)
+    if (pool->keeper.slots.items[conn->slot].state == DSQL_SLOT_OPENING)
         dsql_attempt_go_on(pool, conn);
     else if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         hang_up(pool, conn);
-}
-
-static void lower(int64_t *wait_ns, int64_t to_ns)
-{
-    if (to_ns < *wait_ns)
-        *wait_ns = to_ns > 0 ? to_ns : 0;
-}
-
-static int64_t time_to_sleep(struct dsql_pool *pool, struct dsql_mono now)
-{
-    int64_t wait_ns = TURN_NS;
-    lock_state(pool);
-    if (!pool->draining) /* else ages are of no interest, and one in use would be due for ever */
-        lower(&wait_ns, dsql_reservoir_wait_ns(&pool->reservoir, now));
-    if (pool->grief.pending)
-        lower(&wait_ns, dsql_mono_since(pool->grief.log_at, now));
-    if (pool->discarded)
-        wait_ns = 0;
-    int64_t start_ns = dsql_mono_since(pool->start_at, now);
-    int64_t retry_ns = dsql_refill_wait_ns(&pool->refill, now);
-    unlock_state(pool);
-    if (start_ns > 0)
-        lower(&wait_ns, start_ns);
-    if (retry_ns > 0)
-        lower(&wait_ns, retry_ns);
-    int64_t permit_ns = dsql_mono_since(pool->permit_at, now);
-    if (permit_ns > 0)
-        lower(&wait_ns, permit_ns);
-    lower(&wait_ns, dsql_attempts_wait_ns(pool, now));
-    return wait_ns;
 }
 
 static void turn(struct dsql_pool *pool)
 {
     struct epoll_event events[EVENTS];
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    atomic_store_explicit(&pool->near_ns, dsql_mono_add(now, NEAR_NS).ns, memory_order_relaxed);
-    close_discarded(pool);
-    dsql_attempts_time_out(pool, now);
-    lock_state(pool);
-    bool draining = pool->draining;
-    unlock_state(pool);
-    if (draining) {
-        drain_some(pool);
-    } else {
-        evict_some(pool, now);
-        open_some(pool, now);
-    }
+    struct dsql_mono until = work_once(pool, now);
     dsql_attempts_say_failures(pool, now);
-    if (dsql_mono_since(now, pool->sampled_at) >= DSQL_S) {
+    if (dsql_mono_since(now, pool->sampled_at) >= SAMPLE_NS) {
         pool->sampled_at = now;
         dsql_stats_sample(pool);
         look_at_idle_sockets(pool);
     }
-    int64_t wait_ns = time_to_sleep(pool, dsql_clock_mono(DSQL_POOL_CLOCK));
-    int count = epoll_wait(pool->epoll, events, EVENTS, (int)((wait_ns + DSQL_MS - 1) / DSQL_MS));
+    if (pool->grief.pending && dsql_mono_before(pool->grief.log_at, until))
+        until = pool->grief.log_at;
+    int64_t wait_ns = dsql_mono_since(until, dsql_clock_mono(DSQL_POOL_CLOCK));
+    int wait_ms = wait_ns > 0 ? (int)((wait_ns + DSQL_MS - 1) / DSQL_MS) : 0;
+    int count = epoll_wait(pool->epoll, events, EVENTS, wait_ms);
     for (int i = 0; i < count; i++)
         handle(pool, &events[i]);
 }
@@ -393,10 +366,8 @@ static void turn(struct dsql_pool *pool)
 static void cut_off(struct dsql_pool *pool)
 {
     unsigned count = 0;
-    for (uint32_t i = 0; i < pool->reservoir.config.capacity; i++) {
-        lock_state(pool);
-        bool open = pool->reservoir.slots[i].state == DSQL_CONN_READY;
-        unlock_state(pool);
+    for (uint32_t i = 0; i < pool->keeper.slots.capacity; i++) {
+        bool open = pool->keeper.slots.items[i].state == DSQL_SLOT_OPEN;
         if (open && shutdown(pool->conns[i].fd, SHUT_RDWR) == 0)
             count++;
     }
@@ -410,12 +381,12 @@ static void cut_off(struct dsql_pool *pool)
 static void end(struct dsql_pool *pool)
 {
     dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});
-    drain_some(pool);
+    (void)work_once(pool, dsql_clock_mono(DSQL_POOL_CLOCK));
     cut_off(pool);
     lock_state(pool);
     pool->stopped = true;
     unlock_state(pool);
-    drain_some(pool); /* what came back between the two */
+    (void)work_once(pool, dsql_clock_mono(DSQL_POOL_CLOCK)); /* what came back between the two */
 }
 
 static void *run(void *arg)
@@ -453,11 +424,9 @@ enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err)
 enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
 {
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    pool->handshake_ns = FIRST_HANDSHAKE;
-    pool->lack_due = dsql_mono_add(pool->start_at, LACK_NS);
     pool->sampled_at = now;
     pool->second = now.ns / DSQL_S;
-    atomic_store_explicit(&pool->near_ns, dsql_mono_add(now, NEAR_NS).ns, memory_order_relaxed);
+    atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
     /* Signals are for the program's own threads. */
     sigset_t all, before;
     sigfillset(&all);

@@ -8,7 +8,7 @@
 #include "base/shown.h"
 #include "config/config.h"
 #include "core/permits.h"
-#include "core/reservoir.h"
+#include "core/slots.h"
 
 #define CONNECT_TIMEOUT_NS (10 * DSQL_S)
 #define DRAIN_TIMEOUT_NS   (10 * DSQL_S)
@@ -45,7 +45,10 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
         .inflight_limit = c->inflight_limit,
         .empty_wait_ns = c->empty_wait_ns,
         .connect_timeout_ns =
-            c->reservoir_enabled ? CONNECT_TIMEOUT_NS : c->warmup_connection_timeout_ns,
+            c->reservoir_enabled ? CONNECT_TIMEOUT_NS : c->keeper_connection_timeout_ns,
+        .warmup_connect_timeout_ns = c->warmup_connection_timeout_ns,
+        .permit_wait_ns = c->limiter_max_wait_ns,
+        .permit_backoff_ns = c->limiter_backoff_ns,
         .drain_timeout_ns = DRAIN_TIMEOUT_NS,
         .warmup_target = c->warmup_target,
         .warmup_max_retries = c->warmup_max_retries,
@@ -119,7 +122,7 @@ static enum dsql_rc check_ranges(const struct dsql_pool_options *o, struct dsql_
         {"port", o->port, 0, 65535},
         {"mode", o->mode, DSQL_POOL_STANDARD, DSQL_POOL_RESERVOIR},
         {"token_duration_ns", o->token_duration_ns, DSQL_S, 168 * DSQL_H},
-        {"max_open", o->max_open, 1, DSQL_RESERVOIR_CAPACITY_MAX},
+        {"max_open", o->max_open, 1, DSQL_SLOTS_MAX},
         {"target_ready", o->target_ready, 0, INT64_MAX},
         {"low_watermark", o->low_watermark, 0, INT64_MAX},
         {"base_lifetime_ns", o->base_lifetime_ns, DSQL_MS, DSQL_H},
@@ -129,13 +132,16 @@ static enum dsql_rc check_ranges(const struct dsql_pool_options *o, struct dsql_
         {"inflight_limit", o->inflight_limit, 1, 1000},
         {"empty_wait_ns", o->empty_wait_ns, 0, day_ns},
         {"connect_timeout_ns", o->connect_timeout_ns, DSQL_MS, day_ns},
+        {"warmup_connect_timeout_ns", o->warmup_connect_timeout_ns, DSQL_MS, day_ns},
+        {"permit_wait_ns", o->permit_wait_ns, 0, day_ns},
+        {"permit_backoff_ns", o->permit_backoff_ns, 1, day_ns},
         {"drain_timeout_ns", o->drain_timeout_ns, 0, day_ns},
         {"warmup_target", o->warmup_target, 0, INT64_MAX},
         {"warmup_max_retries", o->warmup_max_retries, 0, 1000},
         {"warmup_retry_backoff_ns", o->warmup_retry_backoff_ns, 1, day_ns},
         {"warmup_max_backoff_ns", o->warmup_max_backoff_ns, o->warmup_retry_backoff_ns, day_ns},
         {"keeper_tick_ns", o->keeper_tick_ns, DSQL_MS, day_ns},
-        {"keeper_max_per_tick", o->keeper_max_per_tick, 1, DSQL_RESERVOIR_CAPACITY_MAX},
+        {"keeper_max_per_tick", o->keeper_max_per_tick, 1, DSQL_SLOTS_MAX},
         {"rate", o->rate, 1, DSQL_PERMITS_RATE_MAX},
         {"burst", o->burst, 1, DSQL_PERMITS_BURST_MAX},
         {"staggered_startup_ns", o->staggered_startup_ns, 0, day_ns},

@@ -43,17 +43,26 @@ static void wake_opener(void *arg)
     dsql_opener_wake(arg);
 }
 
-static struct dsql_reservoir_config reservoir_config(const struct dsql_pool_options *o)
+static struct dsql_keeper_config keeper_config(const struct dsql_pool_options *o)
 {
     bool standard = o->mode == DSQL_POOL_STANDARD;
-    return (struct dsql_reservoir_config){
-        .capacity = (uint32_t)o->max_open,
+    return (struct dsql_keeper_config){
+        .max_open = (uint32_t)o->max_open,
         .target = (uint32_t)o->target_ready,
         .lifetime = {o->base_lifetime_ns, o->lifetime_jitter_ns, o->guard_window_ns},
-        .keeper_tick_ns = standard ? o->keeper_tick_ns : 0,
-        .keeper_max = (uint32_t)o->keeper_max_per_tick,
+        .start_delay_ns = o->staggered_startup_ns,
+        .inflight_limit = o->inflight_limit,
+        .connect_timeout_ns = o->connect_timeout_ns,
+        .empty_wait_ns = o->empty_wait_ns,
+        .permit_wait_ns = o->permit_wait_ns,
+        .permit_backoff_ns = o->permit_backoff_ns,
+        .tick_ns = standard ? o->keeper_tick_ns : 0,
+        .tick_max = (uint32_t)o->keeper_max_per_tick,
         .warmup = standard ? (uint32_t)o->warmup_target : 0,
         .warmup_tries = (uint32_t)o->warmup_max_retries + 1,
+        .warmup_timeout_ns = o->warmup_connect_timeout_ns,
+        .warmup_backoff_ns = o->warmup_retry_backoff_ns,
+        .warmup_backoff_max_ns = o->warmup_max_backoff_ns,
     };
 }
 
@@ -90,16 +99,15 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
 {
     const struct dsql_pool_options *o = &pool->options;
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    struct dsql_reservoir_config config = reservoir_config(o);
-    const struct dsql_backoff warmup = {o->warmup_retry_backoff_ns, o->warmup_max_backoff_ns, 0.5};
-    dsql_refill_init(&pool->refill, o->mode == DSQL_POOL_STANDARD ? &warmup : NULL, now);
+    struct dsql_keeper_config config = keeper_config(o);
     pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->max_open * sizeof(*pool->conns));
-    if (!pool->conns || dsql_reservoir_init(&pool->reservoir, &config, now) ||
+    if (!pool->conns || dsql_keeper_init(&pool->keeper, &config, dsql_rng_from_os(), now) ||
+        dsql_ready_set_init(&pool->ready, config.max_open) ||
         (o->hostaddr[0] == '\0' &&
          dsql_resolver_new(pool->host, wake_opener, pool, &pool->resolver)))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     memset((void *)pool->conns, 0, (size_t)o->max_open * sizeof(*pool->conns));
-    for (uint32_t i = 0; i < config.capacity; i++) {
+    for (uint32_t i = 0; i < config.max_open; i++) {
         pool->conns[i].pool = pool;
         pool->conns[i].slot = i;
         pool->conns[i].fd = -1;
@@ -138,8 +146,6 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     rc = dsql_budget_open(&budget, &pool->budget, err);
     if (rc)
         return rc;
-    pool->budget->ops->want(pool->budget, o->max_open);
-    pool->slots = pool->budget->ops->slots(pool->budget);
     const struct dsql_token_cache_options tokens = {
         .credentials = credentials,
         .host = pool->host,
@@ -172,7 +178,8 @@ static void give_back(struct dsql_pool *pool)
 /* What is left is memory. */
 static void fini(struct dsql_pool *pool)
 {
-    dsql_reservoir_fini(&pool->reservoir);
+    dsql_keeper_fini(&pool->keeper);
+    dsql_ready_set_fini(&pool->ready);
     pthread_cond_destroy(&pool->progress);
     pthread_mutex_destroy(&pool->state_lock);
     pthread_mutex_destroy(&pool->wait_lock);
@@ -211,7 +218,6 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     pool->ca_fd = pool->epoll = pool->event = -1;
     pool->handles = 1;
     pool->port = target->port;
-    pool->rng = dsql_rng_from_os();
     memcpy(pool->host, target->host, sizeof(pool->host));
     memcpy(pool->region, target->region, sizeof(pool->region));
     (void)snprintf(pool->port_text, sizeof(pool->port_text), "%d", pool->port);
@@ -221,8 +227,6 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
         *rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
         return NULL;
     }
-    int64_t delay_ns = dsql_rng_between(&pool->rng, 0, options->staggered_startup_ns);
-    pool->start_at = dsql_mono_add(dsql_clock_mono(DSQL_POOL_CLOCK), delay_ns);
     *rc = dsql_opener_init(pool, err);
     if (!*rc)
         *rc = init_parts(pool, err);
@@ -233,6 +237,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
                  DSQL_F("mode", options->mode == DSQL_POOL_RESERVOIR ? "reservoir" : "standard"),
                  DSQL_F("max_open", options->max_open), DSQL_F("target", options->target_ready),
                  DSQL_F("rate", options->rate), DSQL_F("burst", options->burst));
+        int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, pool->keeper.now);
         if (delay_ns > 0)
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
                      DSQL_F("endpoint", (const char *)pool->key),
@@ -260,25 +265,20 @@ static bool wait_for_progress(struct dsql_pool *pool, struct dsql_mono deadline)
 static bool is_filled(const struct dsql_pool *pool)
 {
     if (pool->options.mode == DSQL_POOL_STANDARD)
-        return dsql_reservoir_is_warm(&pool->reservoir);
-    return pool->reservoir.open >= pool->options.low_watermark;
-}
-
-/* Nothing came and nothing will: waiting longer only keeps the program from saying so. */
-static bool is_hopeless(const struct dsql_pool *pool)
-{
-    return pool->refill.hopeless && pool->reservoir.open == 0 && pool->reservoir.opening == 0;
+        return dsql_keeper_is_warm(&pool->keeper);
+    return pool->keeper.slots.open >= pool->options.low_watermark;
 }
 
 static void wait_until_filled(struct dsql_pool *pool)
 {
     struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
     pthread_mutex_lock(&pool->state_lock);
-    int64_t delay_ns = dsql_mono_since(pool->start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
+    int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
     struct dsql_mono deadline =
         dsql_mono_add(began, pool->options.initial_fill_timeout_ns + (delay_ns > 0 ? delay_ns : 0));
     bool standard = pool->options.mode == DSQL_POOL_STANDARD;
-    while (!is_filled(pool) && !is_hopeless(pool) && !pool->draining) {
+    /* Nothing came and nothing will: waiting longer only keeps the program from saying so. */
+    while (!is_filled(pool) && !dsql_keeper_is_hopeless(&pool->keeper) && !pool->draining) {
         if (wait_for_progress(pool, deadline))
             continue;
         if (!standard || pool->attempts == 0)
@@ -286,9 +286,9 @@ static void wait_until_filled(struct dsql_pool *pool)
         /* A warm-up ends by its own limits, once the budget has let it begin. */
         deadline = (struct dsql_mono){INT64_MAX};
     }
-    int64_t open = pool->reservoir.open;
+    int64_t open = pool->keeper.slots.open;
     int64_t wanted = standard ? pool->options.warmup_target : pool->options.low_watermark;
-    bool hopeless = is_hopeless(pool);
+    bool hopeless = dsql_keeper_is_hopeless(&pool->keeper);
     struct dsql_pool_error last =
         pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
     struct dsql_budget_status budget = {0};
@@ -383,9 +383,9 @@ static bool drain(struct dsql_pool *pool, int64_t wait_ns)
     begin_drain(pool);
     struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
     pthread_mutex_lock(&pool->state_lock);
-    while (dsql_reservoir_held(&pool->reservoir) > 0 && wait_for_progress(pool, deadline))
+    while (dsql_slots_held(&pool->keeper.slots) > 0 && wait_for_progress(pool, deadline))
         continue;
-    bool empty = dsql_reservoir_held(&pool->reservoir) == 0;
+    bool empty = dsql_slots_held(&pool->keeper.slots) == 0;
     pthread_mutex_unlock(&pool->state_lock);
     return empty;
 }

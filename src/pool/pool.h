@@ -1,30 +1,29 @@
 /*
- * pool: the threads around core. Callers check connections out of the reservoir's ready set without
- * a lock; one *opener* thread for each pool does everything slow: permits, tokens, connects,
- * closing, watching idle sockets.
+ * pool: the threads around core. Callers check connections out of the ready set without a lock; one
+ * *opener* thread for each pool does everything slow: permits, tokens, connects, closing, watching
+ * idle sockets.
  *
  *     options.c       what a pool is told, from the environment
  *     pool.c          opening and closing; the pools of this process; fork
  *     checkout.c      the hot path: checkout, return, discard
  *     waiters.c       those who wait, first come first served
  *     visitors.c      threads that are inside a return at this moment
- *     opener.c        the opener's loop: when to open and to close, and how many
- *     attempt.c       an attempt to connect: progress, deadline, what its end means for the pool
+ *     opener.c        the opener's loop: what core's keeper says is carried out
+ *     attempt.c       an attempt to connect: progress, and what its end means for the pool
  *     connect.c       what libpq is told, and what its words mean
  *     resolver.c      names to addresses, apart from the opener
  *     trust.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
  *
- * Words are those of core/reservoir.h. A struct dsql_conn is a slot with the connection in it. What
- * a caller gets is a *handle*: the address of the slot plus the number of the checkout, modulo 64,
- * in the six low bits that the alignment leaves. A handle ends with its return; it is never
- * dereferenced.
+ * Words are those of core/keeper.h and core/slots.h. A struct dsql_conn is a slot with the
+ * connection in it. What a caller gets is a *handle*: the address of the slot plus the number of
+ * the checkout, modulo 64, in the six low bits that the alignment leaves. A handle ends with its
+ * return; it is never dereferenced.
  *
- * Who may touch what: `state_lock` guards the reservoir but for its ready set, the budget's handle
- * and everything marked (S); the opener holds it for core's decisions, never during a system call.
- * `wait_lock` guards the queue of waiters (W), and no system call is made under it either. What is
- * marked (O) is the opener's alone. The hot path takes no lock. Neither lock is taken while the
- * other is held.
+ * Who may touch what: `state_lock` guards the keeper, the budget's handle and everything marked
+ * (S); the opener holds it for core's decisions, never during a system call. `wait_lock` guards the
+ * queue of waiters (W), and no system call is made under it either. What is marked (O) is the
+ * opener's alone. The hot path takes no lock. Neither lock is taken while the other is held.
  *
  * Who frees what: docs/lifetimes.md.
  *
@@ -40,8 +39,8 @@
 #include "aws/token_cache.h"
 #include "base/log.h"
 #include "budget/budget.h"
-#include "core/refill.h"
-#include "core/reservoir.h"
+#include "core/keeper.h"
+#include "core/ready_set.h"
 #include "core/waiting.h"
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
@@ -49,28 +48,24 @@
 
 #define DSQL_POOL_CLOCK (&dsql_clock_boot)
 
-/* usable_until of a connection whose server has closed it. */
-#define DSQL_CONN_HUNG_UP INT64_MIN
-
 struct dsql_conn {
     /* What checkout and return look at. */
     _Alignas(DSQL_CACHE_LINE) PGconn *pg;
     struct dsql_pool *pool;
-    _Atomic int64_t usable_until; /* ns; DSQL_CONN_HUNG_UP */
+    _Atomic int64_t usable_until; /* ns; or DSQL_HANDOUT_HUNG_UP */
     _Atomic uint64_t turns; /* checkouts and returns of the slot; odd: checked out. Written by who
                                holds it, never set back: handles of earlier connections end too */
     uint32_t slot;
     uint8_t why;
     int64_t dies_at;
     /* The opener's. */
-    struct dsql_conn *next_discarded;  /* (S) */
-    struct dsql_conn *older, *younger; /* (O) in the list of connects under way */
-    struct dsql_mono began;            /* (S) the connect */
-    int fd;                            /* (O) watched; -1: none */
-    uint32_t watched;                  /* (O) events */
-    uint32_t generation;               /* (O) of the slot: events of earlier ones are stale */
-    int backend_pid;                   /* (S) */
-    uint64_t uses_before;              /* (S) checkouts of the slot's earlier connections */
+    struct dsql_conn *next;       /* in the list of those discarded (S), or of work (O) */
+    struct dsql_keeper_step step; /* (O) what the keeper said last */
+    int fd;                       /* (O) watched; -1: none */
+    uint32_t watched;             /* (O) events */
+    uint32_t generation;          /* (O) of the slot: events of earlier ones are stale */
+    int backend_pid;              /* (S) */
+    uint64_t uses_before;         /* (S) checkouts of the slot's earlier connections */
 };
 static_assert(_Alignof(struct dsql_conn) >= DSQL_CACHE_LINE && DSQL_CACHE_LINE >= 64,
               "a handle has six bits for the number of its checkout");
@@ -107,6 +102,7 @@ struct dsql_pool {
      * connection's end is near enough to look at the clock. */
     _Alignas(DSQL_CACHE_LINE) _Atomic int64_t near_ns;
     _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
+    struct dsql_ready_set ready; /* its members are set once */
 
     _Alignas(DSQL_CACHE_LINE) pthread_mutex_t wait_lock;
     struct dsql_waiting waiting; /* (W) */
@@ -114,14 +110,13 @@ struct dsql_pool {
     _Atomic uint64_t waits, empties;
 
     pthread_mutex_t state_lock;
-    pthread_cond_t progress;         /* of opening and of draining */
-    struct dsql_reservoir reservoir; /* (S) */
-    struct dsql_refill refill;       /* (S) */
-    struct dsql_budget *budget;      /* (S) */
-    struct dsql_conn *discarded;     /* (S) to be closed */
+    pthread_cond_t progress;    /* of opening and of draining */
+    struct dsql_keeper keeper;  /* (S) written by the opener alone, until it has stopped */
+    struct dsql_budget *budget; /* (S) */
+    struct dsql_conn *first_discarded, *last_discarded; /* (S) of which the keeper knows nothing */
+    uint32_t discarded;                                 /* (S) so many */
     bool draining, stopping, stopped;
-    int64_t slots;                                   /* (S) as the budget said last */
-    struct dsql_mono lack_due;                       /* when it is said that they are too few */
+    int64_t needed;                                  /* (O) slots, as the budget was told last */
     int64_t recall;                                  /* (S) returns still to be closed */
     uint64_t uses_gone;                              /* (S) of connections that are closed */
     uint64_t opens, failures, attempts;              /* (S) */
@@ -131,18 +126,11 @@ struct dsql_pool {
     struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* (S) age_ns holds the moment */
     size_t error_count;
     struct dsql_pool_grief grief;
-    int64_t handshake_ns; /* (S) smoothed */
-    bool troubled;        /* (S) a failure was logged since the last success */
+    bool troubled; /* (S) a failure was logged since the last success */
 
     pthread_t thread;
     int epoll, event;
     _Atomic bool wake_pending;
-    struct dsql_rng rng;                  /* (O) */
-    struct dsql_mono start_at;            /* no connect before */
-    struct dsql_conn *oldest, *youngest;  /* (O) connects under way */
-    bool out_of_permits;                  /* (O) */
-    bool permit_in_hand;                  /* (O) */
-    struct dsql_mono permit_at;           /* (O) when to ask for the next */
     struct dsql_mono sampled_at;          /* (O) */
     uint64_t uses_reported;               /* (O) */
     uint32_t look_at;                     /* (O) the next idle socket to look at */
@@ -193,13 +181,13 @@ static inline bool dsql_conn_is_out(struct dsql_conn *conn, const struct dsql_co
  * that thread frees the pool. */
 static inline bool dsql_pool_has_no_owner(const struct dsql_pool *pool)
 {
-    return pool->closed && dsql_reservoir_held(&pool->reservoir) == 0;
+    return pool->closed && dsql_slots_held(&pool->keeper.slots) == 0;
 }
 
 /* With state_lock held: the budget learns how many slots are in use. */
 static inline void dsql_pool_tell_used(struct dsql_pool *pool)
 {
-    pool->budget->ops->used(pool->budget, dsql_reservoir_held(&pool->reservoir));
+    pool->budget->ops->used(pool->budget, dsql_slots_held(&pool->keeper.slots));
 }
 
 /* opener.c */
@@ -210,10 +198,8 @@ void dsql_opener_wake(struct dsql_pool *pool);
 /* Stops it: afterwards every slot is EMPTY or an orphan. */
 void dsql_opener_stop(struct dsql_pool *pool);
 
-/* With state_lock held: connects that may be under way at once. */
-int64_t dsql_opener_inflight(struct dsql_pool *pool);
-
-/* With state_lock held: an open slot that the caller owns has to be closed. */
+/* With state_lock held: an open slot that the caller owns has to be closed; the opener is told of
+ * it when it is woken. */
 void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
 
 /* connect.c */

@@ -92,7 +92,8 @@ void dsql_stats_sample(struct dsql_pool *pool)
     struct dsql_budget_status budget;
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     pthread_mutex_lock(&pool->state_lock);
-    int64_t ready = dsql_ready_set_count(&pool->reservoir.ready), open = pool->reservoir.open;
+    int64_t ready = dsql_ready_set_count(&pool->ready);
+    int64_t open = pool->keeper.slots.open - pool->discarded;
     uint64_t uses = count_uses(pool);
     pool->budget->ops->status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
@@ -125,28 +126,29 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     struct dsql_budget_status budget;
     pthread_mutex_lock(&pool->state_lock);
-    const struct dsql_reservoir *r = &pool->reservoir;
-    int64_t ready = dsql_ready_set_count(&r->ready);
+    const struct dsql_keeper *k = &pool->keeper;
+    const struct dsql_slots *s = &k->slots;
+    int64_t ready = dsql_ready_set_count(&pool->ready), open = s->open - pool->discarded;
     *stats = (struct dsql_pool_stats){
         .mode = pool->options.mode,
         .draining = pool->draining,
         .max_open = pool->options.max_open,
         .target = pool->options.target_ready,
-        .slots = pool->slots,
-        .ready = ready < r->open ? ready : r->open,
-        .opening = r->opening,
-        .closing = r->closing,
-        .empty = pool->options.max_open - dsql_reservoir_held(r),
+        .slots = k->granted,
+        .ready = ready < open ? ready : open,
+        .opening = s->opening,
+        .closing = s->closing + pool->discarded,
+        .empty = pool->options.max_open - dsql_slots_held(s),
         .checkouts = count_uses(pool),
         .opens = pool->opens,
         .open_failures = pool->failures,
         .attempts = pool->attempts,
-        .inflight_limit = dsql_opener_inflight(pool),
-        .handshake_ns = pool->handshake_ns,
-        .retry_in_ns = dsql_refill_wait_ns(&pool->refill, now),
+        .inflight_limit = dsql_keeper_inflight(k),
+        .handshake_ns = k->handshake_ns,
+        .retry_in_ns = dsql_refill_wait_ns(&k->refill, now),
         .error_count = pool->error_count,
     };
-    stats->in_use = r->open - stats->ready;
+    stats->in_use = open - stats->ready;
     memcpy(stats->discards, pool->discards, sizeof(stats->discards));
     move_seconds(pool, now);
     for (int64_t i = 0; i < DSQL_POOL_SECONDS && i <= pool->second; i++)
@@ -168,28 +170,34 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
 
 size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *infos, size_t n)
 {
+    static const enum dsql_conn_state states[] = {
+        [DSQL_SLOT_EMPTY] = DSQL_CONN_EMPTY,
+        [DSQL_SLOT_OPENING] = DSQL_CONN_OPENING,
+        [DSQL_SLOT_OPEN] = DSQL_CONN_READY,
+        [DSQL_SLOT_CLOSING] = DSQL_CONN_CLOSING,
+    };
     size_t count = 0;
     if (pool->fork_generation != dsql_fork_generation)
         return 0;
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     pthread_mutex_lock(&pool->state_lock);
-    for (uint32_t i = 0; i < pool->reservoir.config.capacity; i++) {
-        const struct dsql_slot *slot = &pool->reservoir.slots[i];
+    for (uint32_t i = 0; i < pool->keeper.slots.capacity; i++) {
+        const struct dsql_slot *slot = &pool->keeper.slots.items[i];
         const struct dsql_conn *conn = &pool->conns[i];
-        if (slot->state == DSQL_CONN_EMPTY)
+        if (slot->state == DSQL_SLOT_EMPTY)
             continue;
         if (count < n) {
-            bool open = slot->state != DSQL_CONN_OPENING;
+            bool open = slot->state != DSQL_SLOT_OPENING;
             int64_t left_ns = open ? dsql_mono_since(slot->life.usable_until, now) : 0;
             infos[count] = (struct dsql_conn_info){
                 .slot = i,
-                .state = slot->state,
+                .state = states[slot->state],
                 .backend_pid = open ? conn->backend_pid : 0,
-                .age_ns = dsql_mono_since(now, open ? slot->life.born : conn->began),
+                .age_ns = dsql_mono_since(now, open ? slot->life.born : slot->began),
                 .left_ns = left_ns > 0 ? left_ns : 0,
                 .uses = dsql_conn_uses(conn),
             };
-            if (slot->state == DSQL_CONN_READY && !dsql_ready_set_has(&pool->reservoir.ready, i))
+            if (slot->state == DSQL_SLOT_OPEN && !dsql_ready_set_has(&pool->ready, i))
                 infos[count].state = DSQL_CONN_IN_USE;
         }
         count++;

@@ -82,7 +82,7 @@ void dsql_waiters_match(struct dsql_pool *pool)
     struct dsql_conn *conn;
     while (dsql_waiters_count(pool) != 0 && (conn = dsql_checkout_take(pool, &hint)) != NULL) {
         if (!dsql_waiters_serve(pool, conn))
-            dsql_ready_set_put(&pool->reservoir.ready, conn->slot);
+            dsql_ready_set_put(&pool->ready, conn->slot);
     }
 }
 
@@ -113,12 +113,10 @@ void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter)
 /* The opener opens more than its target for those who wait: it has to know of them. */
 static void ask_for_more(struct dsql_pool *pool)
 {
-    if (pool->options.target_ready >= pool->options.max_open)
-        return;
     pthread_mutex_lock(&pool->state_lock);
-    bool room = dsql_reservoir_held(&pool->reservoir) < pool->options.max_open;
+    bool helps = dsql_keeper_helps_waiting(&pool->keeper);
     pthread_mutex_unlock(&pool->state_lock);
-    if (room)
+    if (helps)
         dsql_opener_wake(pool);
 }
 

@@ -22,7 +22,7 @@ static struct dsql_pool_stats checked_stats(struct dsql_pool *pool)
 {
     struct dsql_pool_stats s;
     pthread_mutex_lock(&pool->state_lock);
-    dsql_reservoir_check(&pool->reservoir);
+    dsql_slots_check(&pool->keeper.slots);
     pthread_mutex_unlock(&pool->state_lock);
     dsql_pool_stats(pool, &s);
     assert_int_equal(s.ready + s.in_use + s.opening + s.closing + s.empty, CONNECTIONS);

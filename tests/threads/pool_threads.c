@@ -35,7 +35,7 @@ static void use(struct dsql_conn *handle, int64_t asked_ns, struct dsql_rng *rng
     int64_t until_ns = atomic_load(&conn->usable_until);
     if (atomic_fetch_add(&holders[conn->slot], 1) != 0)
         atomic_fetch_add(&shared, 1);
-    if (until_ns != DSQL_CONN_HUNG_UP && until_ns <= asked_ns)
+    if (until_ns != DSQL_HANDOUT_HUNG_UP && until_ns <= asked_ns)
         atomic_fetch_add(&late, 1);
     atomic_fetch_add(&served, 1);
     if (dsql_rng_below(rng, 4) == 0)

@@ -35,7 +35,7 @@ static struct dsql_pool_stats stats_of(struct dsql_pool *pool)
     struct dsql_pool_stats stats;
     dsql_pool_stats(pool, &stats);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_reservoir_check(&pool->reservoir);
+    dsql_slots_check(&pool->keeper.slots);
     pthread_mutex_unlock(&pool->state_lock);
     assert_int_equal(stats.ready + stats.in_use + stats.opening + stats.closing + stats.empty,
                      stats.max_open);
@@ -131,6 +131,125 @@ TEST(unfit)
     assert_int_equal(stats.opens, 7);
     dsql_pool_close(pool);
     assert_int_equal(fake_pq_live(), 0);
+}
+
+/* What is found too old, at a checkout or a return, is closed for the right reason. The connection
+ * is made old behind the keeper's back, who would find it first. */
+TEST(old)
+{
+    static const struct {
+        bool on_return, dead;
+        enum dsql_discard why;
+    } cases[] = {
+        {false, true, DSQL_CLOSE_EXPIRED_ON_CHECKOUT},
+        {false, false, DSQL_CLOSE_INSUFFICIENT_LIFETIME},
+        {true, true, DSQL_CLOSE_EXPIRED_ON_RETURN},
+        {true, false, DSQL_CLOSE_INSUFFICIENT_LIFETIME},
+    };
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *pool = open_pool(&options);
+    uint64_t wanted[DSQL_DISCARDS] = {0};
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_conn *held = check_out(pool), *handle = check_out(pool);
+        struct dsql_conn *conn = dsql_conn_of(handle);
+        int64_t now_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        if (!cases[i].on_return)
+            dsql_pool_return(handle);
+        conn->dies_at = cases[i].dead ? now_ns : now_ns + DSQL_H;
+        atomic_store(&conn->usable_until, now_ns);
+        if (cases[i].on_return)
+            dsql_pool_return(handle);
+        else
+            dsql_pool_return(check_out(pool)); /* gets its successor */
+        dsql_pool_return(held);
+        wanted[cases[i].why]++;
+        WAIT_UNTIL(stats_of(pool).ready == 2);
+        struct dsql_pool_stats stats = stats_of(pool);
+        assert_memory_equal(stats.discards, wanted, sizeof(wanted));
+    }
+    dsql_pool_close(pool);
+}
+
+/* A checkout that does not say how long waits for empty_wait. */
+TEST(default_wait)
+{
+    struct dsql_pool_options options;
+    struct dsql_conn *conn = NULL;
+    struct dsql_err err = {0};
+    fake_pq_options(&options, 1);
+    options.empty_wait_ns = 37 * DSQL_MS;
+    struct dsql_pool *pool = open_pool(&options);
+    struct dsql_conn *held = check_out(pool);
+    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    assert_int_equal(dsql_pool_checkout(pool, -1, &conn, &err), DSQL_EMPTY);
+    assert_true(dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began) >= 37 * DSQL_MS);
+    assert_non_null(strstr(err.message, "in 37 ms"));
+    assert_int_equal(dsql_pool_checkout(pool, 0, &conn, &err), DSQL_EMPTY);
+    assert_non_null(strstr(err.message, "in 0 ms"));
+    dsql_pool_return(held);
+    dsql_pool_close(pool);
+}
+
+static uint64_t rate_limit_failures(const struct dsql_pool_options *options)
+{
+    return dsql_counter_value(
+        options->metrics, DSQL_SERIES(reservoir_refill_failures, .value = DSQL_REFILL_RATE_LIMIT));
+}
+
+/* Waiting for a permit is no failure; not getting one for permit_wait is. */
+TEST(rate_limit)
+{
+    for (int impatient = 0; impatient < 2; impatient++) {
+        struct dsql_pool_options options;
+        fake_pq_options(&options, 3);
+        (void)snprintf(options.endpoint, sizeof(options.endpoint), "rated%d.dsql.invalid",
+                       impatient);
+        options.rate = 2;
+        options.burst = 1;
+        options.low_watermark = 0;
+        options.permit_wait_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M;
+        assert_int_equal(dsql_metrics_new("rated", &options.metrics), DSQL_OK);
+        struct dsql_pool *pool = open_pool(&options);
+        WAIT_UNTIL(stats_of(pool).ready == 3);
+        assert_int_equal(rate_limit_failures(&options) > 0, impatient);
+        dsql_pool_close(pool);
+        dsql_metrics_destroy(options.metrics);
+    }
+}
+
+/* The budget is asked for what is needed. */
+TEST(needed_slots)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 20);
+    options.target_ready = 2;
+    options.low_watermark = 2;
+    struct dsql_pool *pool = open_pool(&options);
+    assert_int_equal(stats_of(pool).slots, 3); /* and one for a successor */
+    dsql_pool_close(pool);
+}
+
+TEST(settings_reach_the_options)
+{
+    struct dsql_pool_options options;
+    struct dsql_err err = {0};
+    setenv("DSQL_POOL_KEEPER_CONNECTION_TIMEOUT", "3s", 1);
+    setenv("DSQL_POOL_WARMUP_CONNECTION_TIMEOUT", "4s", 1);
+    setenv("DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT", "5s", 1);
+    setenv("DSQL_DISTRIBUTED_RATE_LIMITER_BACKOFF_BASE", "6ms", 1);
+    assert_int_equal(dsql_pool_options_env(&options, &err), DSQL_OK);
+    assert_int_equal(options.connect_timeout_ns, 3 * DSQL_S);
+    assert_int_equal(options.warmup_connect_timeout_ns, 4 * DSQL_S);
+    assert_int_equal(options.permit_wait_ns, 5 * DSQL_S);
+    assert_int_equal(options.permit_backoff_ns, 6 * DSQL_MS);
+    unsetenv("DSQL_POOL_KEEPER_CONNECTION_TIMEOUT");
+    unsetenv("DSQL_POOL_WARMUP_CONNECTION_TIMEOUT");
+    unsetenv("DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT");
+    unsetenv("DSQL_DISTRIBUTED_RATE_LIMITER_BACKOFF_BASE");
+    dsql_pool_options_default(&options);
+    assert_int_equal(options.permit_wait_ns, 30 * DSQL_S);
+    assert_int_equal(options.permit_backoff_ns, 25 * DSQL_MS);
 }
 
 /* The server closes every second connection: they are found, never handed out, and replaced. */
@@ -582,6 +701,11 @@ int main(void)
         cmocka_unit_test_setup(standard, set_up),
         cmocka_unit_test_setup(options_are_checked, set_up),
         cmocka_unit_test(texts),
+        cmocka_unit_test(old),
+        cmocka_unit_test(default_wait),
+        cmocka_unit_test(rate_limit),
+        cmocka_unit_test(needed_slots),
+        cmocka_unit_test(settings_reach_the_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
