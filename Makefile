@@ -106,16 +106,17 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/suites.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/starts.sh
+	@integrations/temporal/test/server.sh
 	@integrations/temporal/test/run.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 
-# Of libdsql the server needs the archive, and its users the program 'dsql'.
+# Of libdsql the server needs the archives, and its users the program 'dsql'.
 temporal-library: temporal-go bootstrap
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
-	@cmake --build $(BUILD) --target dsql_static dsql_binary
+	@cmake --build $(BUILD) --target dsql_static dsql_pages dsql_binary
 	@mkdir -p $(BUILD)/temporal
 	@$(if $(TEMPORAL),GO="$(GO)" integrations/temporal/test/module.sh $(TEMPORAL) $(BUILD)/temporal/$(TEMPORAL) $(TEMPORAL_REPLACE))
 
@@ -127,6 +128,7 @@ temporal-suites: temporal-library all
 	@$(GO_TEST)/suites ./suites
 	@$(GO_TEST)/plugin ./dsql
 	@$(GO_TEST)/audit ./temporal-check
+	@$(GO_TEST)/server ./temporal-dsql-server
 
 temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)
 	@COUNT=1000 integrations/temporal/test/faults.sh

@@ -118,6 +118,16 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env(struct dsql_pool_optio
                                                           struct dsql_err *err);
 
 /*
+ * Makes it a pool of max_open connections: target, watermark and warm-up that were as large as the
+ * pool stay as large as the pool, and the keeper's pace follows the size unless it was chosen.
+ */
+DSQL_API void dsql_pool_options_resize(struct dsql_pool_options *options, int64_t max_open);
+
+/* Lets no connection get older than max_age_ns; lifetime, jitter and guard window shrink if they
+ * must. */
+DSQL_API void dsql_pool_options_limit_age(struct dsql_pool_options *options, int64_t max_age_ns);
+
+/*
  * Opens the pool, or gives the one this process already has. Waits for the initial fill or the
  * warm-up, at most their time limits, and less when every attempt is refused for a reason that
  * waiting does not mend; a pool that is not full by then is a warning in the log, not a failure.

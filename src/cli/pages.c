@@ -25,7 +25,7 @@ void dsql_page_healthz(void *arg, struct dsql_httpd_reply *reply)
 void dsql_page_readyz(void *arg, struct dsql_httpd_reply *reply)
 {
     const struct dsql_readiness *readiness = arg;
-    char memory[256];
+    char memory[512];
     struct dsql_strbuf why;
     dsql_strbuf_init(&why, memory, sizeof(memory));
     if (readiness->is_ready(readiness->arg, &why)) {

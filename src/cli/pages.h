@@ -5,7 +5,7 @@
 #include "cli/httpd.h"
 #include "dsql/metrics.h"
 
-/* Whether the process can do its work now; if not, *why (of at least 128 bytes) says what is
+/* Whether the process can do its work now; if not, *why (of at least 512 bytes) says what is
  * missing. */
 struct dsql_readiness {
     bool (*is_ready)(void *arg, struct dsql_strbuf *why);

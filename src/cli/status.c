@@ -178,5 +178,7 @@ bool dsql_status_is_ready(void *arg, struct dsql_strbuf *why)
     int64_t open = view.pool.ready + view.pool.in_use;
     dsql_strbuf_addf(why, "the pool is %s, %lld of %lld connections are open",
                      dsql_status_state(&view), (long long)open, (long long)view.pool.target);
+    if (view.pool.error_count > 0)
+        dsql_strbuf_addf(why, "; last error: %s", view.pool.errors[0].message);
     return !view.pool.draining && open > 0;
 }

@@ -103,6 +103,45 @@ enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options, struct dsq
     return DSQL_OK;
 }
 
+static void at_most(int64_t *value, int64_t most)
+{
+    if (*value > most)
+        *value = most;
+}
+
+/* As src/config/rules.c has it for a pace that nobody chose. */
+static int64_t keeper_pace(int64_t max_open)
+{
+    int64_t per_tick = (max_open + 119) / 120;
+    return per_tick < 10 ? per_tick : 10;
+}
+
+static void follow(int64_t *value, int64_t before, int64_t now)
+{
+    if (*value == before)
+        *value = now;
+}
+
+void dsql_pool_options_resize(struct dsql_pool_options *options, int64_t max_open)
+{
+    int64_t before = options->max_open;
+    options->max_open = max_open;
+    follow(&options->target_ready, before, max_open);
+    follow(&options->low_watermark, before, max_open);
+    follow(&options->warmup_target, before, max_open);
+    follow(&options->keeper_max_per_tick, keeper_pace(before), keeper_pace(max_open));
+}
+
+void dsql_pool_options_limit_age(struct dsql_pool_options *options, int64_t max_age_ns)
+{
+    if (options->base_lifetime_ns + options->lifetime_jitter_ns / 2 <= max_age_ns)
+        return;
+    at_most(&options->lifetime_jitter_ns, max_age_ns / 4);
+    options->base_lifetime_ns = max_age_ns - options->lifetime_jitter_ns / 2;
+    at_most(&options->guard_window_ns,
+            (options->base_lifetime_ns - options->lifetime_jitter_ns / 2) / 2);
+}
+
 static enum dsql_rc check_range(const char *name, int64_t value, int64_t low, int64_t high,
                                 struct dsql_err *err)
 {
@@ -150,12 +189,6 @@ static enum dsql_rc check_ranges(const struct dsql_pool_options *o, struct dsql_
     for (size_t i = 0; !rc && i < DSQL_COUNT_OF(ranges); i++)
         rc = check_range(ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high, err);
     return rc;
-}
-
-static void at_most(int64_t *value, int64_t most)
-{
-    if (*value > most)
-        *value = most;
 }
 
 enum dsql_rc dsql_options_check(struct dsql_pool_options *o, struct dsql_target *target,

@@ -226,7 +226,7 @@ TEST(states)
         {50, 0, false, "ready", true},   {50, 0, true, "draining", false},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
-        STRBUF(why, 128);
+        STRBUF(why, 512);
         seen.pool.ready = cases[i].ready;
         seen.pool.in_use = cases[i].in_use;
         seen.pool.draining = cases[i].draining;
@@ -234,6 +234,11 @@ TEST(states)
         assert_int_equal(dsql_status_is_ready(status, &why), cases[i].is_ready);
         assert_non_null(strstr(why_memory, cases[i].state));
     }
+    STRBUF(why, 512);
+    seen.pool.error_count = 1;
+    (void)snprintf(seen.pool.errors[0].message, sizeof(seen.pool.errors[0].message), "refused");
+    (void)dsql_status_is_ready(status, &why);
+    assert_non_null(strstr(why_memory, "; last error: refused"));
 }
 
 TEST(ages_fall_into_their_parts)

@@ -22,7 +22,7 @@ static void set_log_level(void)
 }
 
 int bridge_open(const char *endpoint, const char *user, const char *database, int64_t max_open,
-                struct bridge_engine **engine, struct dsql_err *err)
+                int64_t max_age_ns, struct bridge_engine **engine, struct dsql_err *err)
 {
     struct dsql_pool_options pool;
     struct dsql_store_options store;
@@ -40,7 +40,9 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
         override(pool.user, sizeof(pool.user), user);
         override(pool.database, sizeof(pool.database), database);
         if (max_open > 0)
-            pool.max_open = max_open;
+            dsql_pool_options_resize(&pool, max_open);
+        if (max_age_ns > 0)
+            dsql_pool_options_limit_age(&pool, max_age_ns);
         rc = dsql_metrics_new(pool.service, &made->metrics);
         pool.metrics = made->metrics;
     }
@@ -53,7 +55,7 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
         return rc;
     }
     made->policy = store.policy;
-    made->max_open = pool.max_open;
+    made->options = pool;
     *engine = made;
     return DSQL_OK;
 }
@@ -64,6 +66,13 @@ void bridge_close(struct bridge_engine *engine)
     dsql_pool_close(engine->pool);
     dsql_metrics_destroy(engine->metrics);
     free(engine);
+}
+
+int64_t bridge_connections(struct bridge_engine *engine)
+{
+    struct dsql_pool_stats stats;
+    dsql_pool_stats(engine->pool, &stats);
+    return stats.ready + stats.in_use;
 }
 
 static struct dsql_param param_of(const struct bridge_value *value, const char *bytes)
@@ -115,11 +124,4 @@ int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64
     policy.cancel = cancel;
     policy.timeout_ns = timeout_ns;
     return dsql_store_begin(engine->store, "Transaction", &policy, tx, err);
-}
-
-char *bridge_metrics(struct bridge_engine *engine)
-{
-    char *text = NULL;
-    size_t len;
-    return dsql_metrics_text(engine->metrics, &text, &len) ? NULL : text;
 }

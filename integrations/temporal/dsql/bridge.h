@@ -17,13 +17,16 @@ struct bridge_engine {
     struct dsql_pool *pool;
     struct dsql_store *store;
     struct dsql_tx_policy policy;
-    int64_t max_open;
+    struct dsql_pool_options options;
 };
 
 /* Empty strings and 0 leave what the environment says. */
 int bridge_open(const char *endpoint, const char *user, const char *database, int64_t max_open,
-                struct bridge_engine **engine, struct dsql_err *err);
+                int64_t max_age_ns, struct bridge_engine **engine, struct dsql_err *err);
 void bridge_close(struct bridge_engine *engine);
+
+/* How many connections the pool has open. */
+int64_t bridge_connections(struct bridge_engine *engine);
 
 enum bridge_kind { BRIDGE_NULL, BRIDGE_NUMBER, BRIDGE_BYTES, BRIDGE_NO_BYTES };
 
@@ -45,8 +48,5 @@ int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
 
 int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
                  struct dsql_store_tx **tx, struct dsql_err *err);
-
-/* The whole text of /metrics, which the caller frees; NULL if there is no memory. */
-char *bridge_metrics(struct bridge_engine *engine);
 
 #endif

@@ -4,8 +4,8 @@
 package dsql
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../../include -std=gnu17 -Wall
-#cgo LDFLAGS: ${SRCDIR}/../../../build/libdsql.a -lpq -lcurl -ljansson -lssl -lcrypto -lpthread -lm
+#cgo CFLAGS: -I${SRCDIR}/../../../include -I${SRCDIR}/../../../src -D_GNU_SOURCE -std=gnu17 -Wall
+#cgo LDFLAGS: ${SRCDIR}/../../../build/libdsql_pages.a ${SRCDIR}/../../../build/libdsql.a -lmicrohttpd -lpq -lcurl -ljansson -lssl -lcrypto -lpthread -lm
 #include <stdlib.h>
 #include "bridge.h"
 */
@@ -29,6 +29,9 @@ type pool struct {
 	c      *C.struct_bridge_engine
 	refs   atomic.Int64  // once it is 0 it stays 0
 	closed chan struct{} // closed after the pool was
+	// Ends when the process is told to end.
+	life    context.Context
+	endLife context.CancelFunc
 	// A call in C holds a thread. No more of them enter than there are connections: whoever has to
 	// wait does so here, where it costs a goroutine. A transaction keeps its place to its end.
 	gate chan struct{}
@@ -73,7 +76,8 @@ func (p *pool) release() {
 }
 
 // acquirePool gives the process's pool, opened with what is not empty here and the environment otherwise.
-func acquirePool(key poolKey, maxConns int) (*pool, error) {
+// Without maxConns and maxAge the environment decides about them too.
+func acquirePool(key poolKey, maxConns int, maxAge time.Duration) (*pool, error) {
 	pools.Lock()
 	defer pools.Unlock()
 	for p := pools.open[key]; p != nil; p = pools.open[key] {
@@ -89,12 +93,13 @@ func acquirePool(key poolKey, maxConns int) (*pool, error) {
 	defer C.free(unsafe.Pointer(user))
 	defer C.free(unsafe.Pointer(database))
 	p := &pool{key: key, closed: make(chan struct{})}
+	p.life, p.endLife = context.WithCancel(context.Background())
 	var cerr C.struct_dsql_err
-	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), &p.c, &cerr); rc != 0 {
+	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), C.int64_t(maxAge), &p.c, &cerr); rc != 0 {
 		return nil, newError("open", rc, &cerr)
 	}
 	p.refs.Store(1)
-	p.gate = make(chan struct{}, int(p.c.max_open))
+	p.gate = make(chan struct{}, int(p.c.options.max_open))
 	p.cancels = make(chan *C.struct_dsql_cancel, cap(p.gate))
 	if pools.open == nil {
 		pools.open = map[poolKey]*pool{}
@@ -113,8 +118,8 @@ type engine struct {
 	shut atomic.Bool
 }
 
-func openEngine(key poolKey, maxConns int) (*engine, error) {
-	p, err := acquirePool(key, maxConns)
+func openEngine(key poolKey, maxConns int, maxAge time.Duration) (*engine, error) {
+	p, err := acquirePool(key, maxConns, maxAge)
 	if err != nil {
 		return nil, err
 	}
@@ -148,18 +153,15 @@ func acquireAll() []*pool {
 	return all
 }
 
-// Metrics is the text of /metrics of every pool of this process.
-func Metrics() string {
-	all := ""
-	for _, p := range acquireAll() {
-		if text := C.bridge_metrics(p.c); text != nil {
-			all += C.GoString(text)
-			C.free(unsafe.Pointer(text))
-		}
-		p.release()
-	}
-	return all
-}
+// errEnding answers calls that would have to wait for a cluster that is not there, once the process is told to end.
+var errEnding = errors.New("dsql: the process is ending and has no connection to the cluster")
+
+// hopeless tells whether a call would only hold up the end of the process: it is told to end, and has no
+// connection. Everything that Temporal writes while it stops would wait for one, one call after the other.
+func (p *pool) hopeless() bool { return p.life.Err() != nil && p.connections() == 0 }
+
+// connections is how many are open.
+func (p *pool) connections() int { return int(C.bridge_connections(p.c)) }
 
 // verifySchema compares the shape of every table with what the statements here were written for: a version
 // number says nothing of that.
@@ -179,26 +181,36 @@ func (e *engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if e.hopeless() {
+		return errEnding
+	}
 	select {
 	case e.gate <- struct{}{}:
 		return nil
 	default:
 	}
-	select {
-	case e.gate <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	ending := e.life.Done()
+	for {
+		select {
+		case e.gate <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ending:
+			if e.hopeless() {
+				return errEnding
+			}
+			ending = nil
+		}
 	}
 }
 
 func (e *engine) leave() { <-e.gate }
 
-// A waker ends the C call under way when its context does.
+// A waker ends the C call under way when its context does, and when it has become hopeless.
 type waker struct {
 	handle *C.struct_dsql_cancel
-	fired  chan struct{}
-	stop   func() bool
+	rest   []func() // each ends one of the watches, and returns when it does nothing any more
 }
 
 // wake gives a waker without a handle for a context that never ends.
@@ -206,7 +218,7 @@ func (e *engine) wake(ctx context.Context) (*waker, error) {
 	if ctx.Done() == nil {
 		return &waker{}, nil
 	}
-	w := &waker{fired: make(chan struct{})}
+	w := &waker{}
 	select {
 	case w.handle = <-e.cancels:
 	default:
@@ -215,21 +227,18 @@ func (e *engine) wake(ctx context.Context) (*waker, error) {
 			return nil, newError("cancel", C.int(rc), &cerr)
 		}
 	}
-	w.stop = context.AfterFunc(ctx, func() {
-		C.dsql_cancel_fire(w.handle)
-		close(w.fired)
-	})
+	always := func() bool { return true }
+	w.rest = []func(){w.watch(ctx, always), w.watch(e.life, e.hopeless)}
 	return w, nil
 }
 
-// also lets the end of another context wake the same calls, until the function it gives is called.
-func (w *waker) also(ctx context.Context) func() {
-	if w.handle == nil || ctx.Done() == nil {
-		return func() {}
-	}
+// watch fires the handle at the end of a context, if that is wanted then, until the function it gives is called.
+func (w *waker) watch(ctx context.Context, wanted func() bool) func() {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		C.dsql_cancel_fire(w.handle)
+		if wanted() {
+			C.dsql_cancel_fire(w.handle)
+		}
 		close(done)
 	})
 	return func() {
@@ -239,13 +248,21 @@ func (w *waker) also(ctx context.Context) func() {
 	}
 }
 
+// also lets the end of another context wake the same calls, until the function it gives is called.
+func (w *waker) also(ctx context.Context) func() {
+	if w.handle == nil || ctx.Done() == nil {
+		return func() {}
+	}
+	return w.watch(ctx, func() bool { return true })
+}
+
 // rest keeps the handle for the next call, unless it was used up.
 func (e *engine) rest(w *waker) {
 	if w.handle == nil {
 		return
 	}
-	if !w.stop() {
-		<-w.fired
+	for _, rest := range w.rest {
+		rest()
 	}
 	handle := w.handle
 	w.handle = nil

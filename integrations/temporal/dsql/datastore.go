@@ -24,41 +24,43 @@ import (
 //	    dsql:
 //	      customDatastore:
 //	        name: dsql
-//	        options: {}   # endpoint, user, database, maxConns; what is missing: the environment
+//	        options: {}   # endpoint, user, database, maxConns, maxConnLifetime; what is missing: the environment
 var DataStore client.AbstractDataStoreFactory = abstractFactory{}
 
 type abstractFactory struct{}
 
-// SQLConfig is the configuration of Temporal's SQL stores for these options.
-func SQLConfig(options map[string]any) *config.SQL {
-	text := func(key string) string {
-		value, _ := options[key].(string)
-		return value
-	}
-	maxConns, _ := options["maxConns"].(int)
-	return &config.SQL{
-		PluginName: PluginName, ConnectAddr: text("endpoint"), User: text("user"), DatabaseName: text("database"),
-		MaxConns: maxConns, TaskScanPartitions: 1,
-	}
+// Cluster is the process's pool, held open, for a server's main.
+type Cluster struct {
+	db    *db
+	pages *pages
 }
 
-// Open opens the cluster and refuses it if its schema is older than what the server needs. The pool
-// stays until the function it gives is called, and until the last store is closed.
-func Open(cfg *config.SQL) (func(), error) {
+// Open opens the pool. It stays until the cluster and the last store are closed.
+func Open(cfg *config.SQL) (*Cluster, error) {
 	opened, err := plugin{}.CreateDB(sqlplugin.DbKindMain, cfg, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := opened.(*db)
-	if err := d.VerifyVersion(); err != nil {
-		_ = d.Close()
-		return nil, err
-	}
-	return func() { _ = d.Close() }, nil
+	return &Cluster{db: opened.(*db)}, nil
+}
+
+// Verify refuses a cluster whose schema is older than what the server needs.
+func (c *Cluster) Verify() error { return c.db.VerifyVersion() }
+
+// Ending tells the pool that the process was told to end: from now on calls give up at once if there is no
+// connection to the cluster, in place of waiting for one.
+func (c *Cluster) Ending() { c.db.e.endLife() }
+
+// Close ends the pages and gives the pool back.
+func (c *Cluster) Close() {
+	c.pages.stop()
+	_ = c.db.Close()
 }
 
 func (abstractFactory) NewFactory(cfg config.CustomDatastoreConfig, r resolver.ServiceResolver, cluster string, logger log.Logger, handler metrics.Handler, serializer serialization.Serializer) persistence.DataStoreFactory {
-	return NewFactory(SQLConfig(cfg.Options), r, cluster, logger, handler, serializer)
+	sqlConfig, ignored := parseOptions(cfg.Options)
+	sayIgnored(logger, ignored)
+	return NewFactory(sqlConfig, r, cluster, logger, handler, serializer)
 }
 
 // NewFactory gives the stores. The engine is the process's: see openEngine.

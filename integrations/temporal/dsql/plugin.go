@@ -30,11 +30,12 @@ type plugin struct{}
 
 // CreateDB opens the process's pool. What the configuration leaves empty comes from the environment:
 // DSQL_ENDPOINT, DSQL_USER and the rest of 'dsql help config'.
-func (plugin) CreateDB(kind sqlplugin.DbKind, cfg *config.SQL, _ resolver.ServiceResolver, _ log.Logger, _ metrics.Handler) (sqlplugin.GenericDB, error) {
+func (plugin) CreateDB(kind sqlplugin.DbKind, cfg *config.SQL, _ resolver.ServiceResolver, logger log.Logger, _ metrics.Handler) (sqlplugin.GenericDB, error) {
 	if kind == sqlplugin.DbKindVisibility {
 		return nil, errVisibility
 	}
-	e, err := openEngine(poolKey{endpoint: cfg.ConnectAddr, user: cfg.User, database: cfg.DatabaseName}, cfg.MaxConns)
+	sayIgnored(logger, ignoredSQL(cfg))
+	e, err := openEngine(poolKey{endpoint: cfg.ConnectAddr, user: cfg.User, database: cfg.DatabaseName}, cfg.MaxConns, cfg.MaxConnLifetime)
 	if err != nil {
 		return nil, err
 	}

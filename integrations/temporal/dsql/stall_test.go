@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,16 +17,8 @@ const patience = 2 * time.Minute
 // stall lets the endpoint answer nobody, and let nobody in, for longer than any test lasts.
 func stall(t *testing.T) {
 	t.Helper()
-	fault := func(value string) {
-		if out, err := exec.Command(os.Getenv("dsql"), "local", "fault", "stall="+value).CombinedOutput(); err != nil {
-			t.Fatalf("dsql local fault: %v: %s", err, out)
-		}
-	}
-	if os.Getenv("dsql") == "" || os.Getenv("DSQL_LOCAL_CONTROL") == "" {
-		t.Skip("no endpoint that can be stalled: 'make temporal-test' brings one")
-	}
-	fault("1h")
-	t.Cleanup(func() { fault("0s") })
+	fault(t, "stall=1h")
+	t.Cleanup(func() { fault(t, "stall=0s") })
 }
 
 // threads is how many this process has.

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/dynamicconfig"
 	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql" // to compare with
 	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"     // visibility of the embedded configuration
 	"go.temporal.io/server/temporal"
@@ -44,24 +42,29 @@ schema is made by 'dsql schema apply' beforehand.
 
     dsql local exec -- sh -c 'dsql schema apply && exec temporal-dsql-server'
 
+SIGTERM and SIGINT end it when what is under way is done.
+
 Options:
 `
 
 type options struct {
 	file, namespace, visibility, metrics, logLevel, services string
-	port, shards                                             int
+	port, httpPort, shards                                   int
+	dynamic                                                  dynamicValues
 }
 
 func parse() options {
-	var o options
+	o := options{dynamic: dynamicValues{}}
 	flag.StringVar(&o.file, "config", "", "a Temporal configuration `FILE` of your own, which replaces all of the embedded one")
-	flag.IntVar(&o.port, "port", 7233, "port of the frontend on 127.0.0.1; 0 for any; the others are any")
+	flag.IntVar(&o.port, "port", 7233, "port of the frontend on 127.0.0.1, 0 for any; the other services have ports beside it")
+	flag.IntVar(&o.httpPort, "http-port", 0, "port of the frontend's HTTP API and of Nexus; by default 10 above --port")
 	flag.IntVar(&o.shards, "shards", 4, "history shards; decided once for a cluster")
 	flag.StringVar(&o.namespace, "namespace", "default", "register this namespace if it is not there (frontend); empty for none")
 	flag.StringVar(&o.visibility, "visibility", "", "keep visibility in this SQLite `FILE`; without it, in memory")
-	flag.StringVar(&o.metrics, "metrics", "", "serve libdsql's metrics at http://`HOST:PORT`/metrics")
+	flag.StringVar(&o.metrics, "metrics", "", "serve libdsql's metrics, health and status page at `HOST:PORT`, or off; by default DSQL_METRICS_ADDRESS")
 	flag.StringVar(&o.logLevel, "log-level", "warn", "error, warn, info or debug")
 	flag.StringVar(&o.services, "services", strings.Join(temporal.DefaultServices, ","), "which services this process runs")
+	flag.Var(o.dynamic, "dynamic-config-value", "`KEY=VALUE` of Temporal's dynamic configuration, the value as JSON; may be repeated")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, usage)
 		flag.PrintDefaults()
@@ -70,28 +73,11 @@ func parse() options {
 	return o
 }
 
-// freePorts are some that nobody listens on at the moment. The first is the given one, unless that is 0.
-func freePorts(n, first int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = listener.Close() }() // not before all are found, so that none comes twice
-		ports[i] = listener.Addr().(*net.TCPAddr).Port
-	}
-	if first != 0 {
-		ports[0] = first
-	}
-	return ports, nil
-}
-
 func load(o options) (*config.Config, error) {
 	if o.file != "" {
 		return config.Load(config.WithConfigFile(o.file))
 	}
-	ports, err := freePorts(8, o.port)
+	ports, err := choosePorts(o.port, o.httpPort)
 	if err != nil {
 		return nil, err
 	}
@@ -117,33 +103,43 @@ func defaults() {
 	}
 }
 
-// open refuses a cluster whose schema is older than what this server needs. Stores of Temporal's own are
-// none of its business.
-func open(cfg *config.Config) (func(), error) {
+// open opens the pool of the configuration's store and holds it for the life of the process, serves its pages,
+// and refuses a cluster whose schema is older than what this server needs. Stores of Temporal's own are none of
+// its business.
+func open(cfg *config.Config, metrics string) (*dsql.Cluster, error) {
 	store := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore]
 	if store.CustomDataStoreConfig == nil {
-		return func() {}, nil
+		return nil, nil
 	}
-	return dsql.Open(dsql.SQLConfig(store.CustomDataStoreConfig.Options))
+	cluster, err := dsql.Open(dsql.SQLConfig(store.CustomDataStoreConfig.Options))
+	if err != nil {
+		return nil, err
+	}
+	url, err := cluster.Watch(metrics)
+	if err == nil {
+		err = cluster.Verify()
+	}
+	if err != nil {
+		cluster.Close()
+		return nil, err
+	}
+	if url != "" {
+		fmt.Printf("libdsql's metrics, health and status are at %s\n", url)
+	}
+	return cluster, nil
 }
 
-// settings are what the limits of Aurora DSQL ask for; a dynamic configuration of the user's replaces
-// them.
-func settings() dynamicconfig.Client {
-	return dynamicconfig.StaticClient{
-		dynamicconfig.MaxIDLengthLimit.Key():     255,
-		dynamicconfig.TransactionSizeLimit.Key(): 4_000_000,
-	}
-}
-
-// frontend is where this process's own frontend answers.
-func frontend(cfg *config.Config) string {
+// frontend is where this process's own frontend answers, by gRPC and by HTTP; the latter is empty if it does not.
+func frontend(cfg *config.Config) (address, http string) {
 	rpc := cfg.Services["frontend"].RPC
 	host := rpc.BindOnIP
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return net.JoinHostPort(host, strconv.Itoa(rpc.GRPCPort))
+	if rpc.HTTPPort != 0 {
+		http = net.JoinHostPort(host, strconv.Itoa(rpc.HTTPPort))
+	}
+	return net.JoinHostPort(host, strconv.Itoa(rpc.GRPCPort)), http
 }
 
 // register waits for the frontend and registers a namespace.
@@ -171,15 +167,18 @@ func register(address, name string) error {
 	}
 }
 
-func serveMetrics(address string) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write([]byte(dsql.Metrics()))
-	})
-	if err := http.ListenAndServe(address, mux); err != nil {
-		fmt.Fprintf(os.Stderr, "temporal-dsql-server: metrics: %v\n", err)
-	}
+// interrupted passes a signal on to the server, and tells the cluster first.
+func interrupted(cluster *dsql.Cluster) <-chan any {
+	signals, passed := temporal.InterruptCh(), make(chan any, 1)
+	go func() {
+		signal := <-signals
+		if cluster != nil {
+			cluster.Ending()
+		}
+		passed <- signal
+		close(passed)
+	}()
+	return passed
 }
 
 func run() error {
@@ -188,37 +187,44 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defaults()
-	done, err := open(cfg)
+	dynamic, err := dynamicConfig(cfg, o)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defaults()
+	cluster, err := open(cfg, o.metrics)
+	if err != nil {
+		return err
+	}
+	if cluster != nil {
+		defer cluster.Close()
+	}
 	services := strings.Split(o.services, ",")
 	with := []temporal.ServerOption{
 		temporal.ForServices(services),
 		temporal.WithConfig(cfg),
 		temporal.WithCustomDataStoreFactory(dsql.DataStore),
-		temporal.InterruptOn(temporal.InterruptCh()),
+		temporal.InterruptOn(interrupted(cluster)),
 	}
-	if cfg.DynamicConfigClient == nil {
-		with = append(with, temporal.WithDynamicConfigClient(settings()))
+	if dynamic != nil {
+		with = append(with, temporal.WithDynamicConfigClient(dynamic))
 	}
 	server, err := temporal.NewServer(with...)
 	if err != nil {
 		return err
 	}
-	if o.metrics != "" {
-		go serveMetrics(o.metrics)
-	}
 	if o.namespace != "" && slices.Contains(services, "frontend") {
-		address := frontend(cfg)
+		address, http := frontend(cfg)
 		go func() {
 			if err := register(address, o.namespace); err != nil {
 				fmt.Fprintf(os.Stderr, "temporal-dsql-server: namespace %s: %v\n", o.namespace, err)
 				os.Exit(1)
 			}
-			fmt.Printf("Temporal is at %s, namespace %s\n", address, o.namespace)
+			fmt.Printf("Temporal is at %s, namespace %s", address, o.namespace)
+			if http != "" {
+				fmt.Printf(", HTTP at %s", http)
+			}
+			fmt.Println()
 		}()
 	}
 	return server.Start()

@@ -8,6 +8,7 @@ export DSQL_POOL_MAX_OPEN=20
 built=$root/build/temporal
 start_cluster --port 0
 "$built/audit"
+"$built/server"
 timeout 600 "$built/plugin" -test.timeout 590s || fail "the adapter's own tests"
 cd "$root/integrations/temporal/suites"
 

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
+	"gopkg.in/yaml.v3"
+)
+
+// dynamicValues are those of --dynamic-config-value.
+type dynamicValues map[string]any
+
+func (d dynamicValues) String() string {
+	return strings.Join(slices.Sorted(maps.Keys(d)), ", ")
+}
+
+func (d dynamicValues) Set(text string) error {
+	key, value, found := strings.Cut(text, "=")
+	if !found || key == "" {
+		return errors.New("it is KEY=VALUE")
+	}
+	var parsed any // YAML holds JSON, and keeps whole numbers whole
+	if err := yaml.Unmarshal([]byte(value), &parsed); err != nil {
+		return fmt.Errorf("%s: the value is no JSON: %w", key, err)
+	}
+	d[key] = parsed
+	return nil
+}
+
+// limits are what those of Aurora DSQL ask for.
+var limits = map[string]any{
+	"limit.maxIDLength":           255,
+	"system.transactionSizeLimit": 4_000_000,
+}
+
+// development is what 'temporal server start-dev' turns on: standalone activities.
+var development = map[string]any{
+	"history.enableChasm":                                   true,
+	"activity.enableStandalone":                             true,
+	"history.enableStandaloneActivityOperatorCommands":      true,
+	"frontend.enableBatchOperationsForStandaloneActivities": true,
+}
+
+// dynamicConfig is the server's dynamic configuration: none of ours if the configuration names one, else the limits,
+// with the embedded configuration what start-dev has, and over both what the command line says.
+func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) {
+	if cfg.DynamicConfigClient != nil {
+		if len(o.dynamic) > 0 {
+			return nil, errors.New("--dynamic-config-value: the configuration has a dynamicConfigClient; write the values into its file")
+		}
+		return nil, nil
+	}
+	values := dynamicconfig.StaticClient{}
+	add := func(more map[string]any) {
+		for key, value := range more {
+			values[dynamicconfig.MakeKey(key)] = value
+		}
+	}
+	add(limits)
+	if o.file == "" {
+		add(development)
+	}
+	add(o.dynamic)
+	return values, nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"net"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
+)
+
+// base is a port that is free together with its neighbours, for the moment.
+func base(t *testing.T) int {
+	t.Helper()
+	for port := 20233; port < 30000; port += 501 {
+		if got, err := choosePorts(port, 0); err == nil && got == wanted(port) {
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func wanted(port int) portSet {
+	return portSet{
+		Frontend: port, FrontendMembership: port - 300, HTTP: port + 10, History: port + 1, HistoryMembership: port - 299,
+		Matching: port + 2, MatchingMembership: port - 298, Worker: port + 6, WorkerMembership: port - 294,
+	}
+}
+
+func all(p portSet) map[int]bool {
+	ports := map[int]bool{}
+	v := reflect.ValueOf(p)
+	for i := range v.NumField() {
+		ports[int(v.Field(i).Int())] = true
+	}
+	return ports
+}
+
+func TestPorts(t *testing.T) {
+	port := base(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	got, err := choosePorts(port, 0)
+	if err != nil || got.History == port+1 || got.Matching != port+2 || len(all(got)) != 9 {
+		t.Errorf("history's port is taken: %+v, %v", got, err)
+	}
+	if got, err = choosePorts(port, 8080); err != nil || got.HTTP != 8080 {
+		t.Errorf("an HTTP port: %+v, %v", got, err)
+	}
+	if got, err = choosePorts(0, 0); err != nil || len(all(got)) != 9 || all(got)[0] {
+		t.Errorf("any port: %+v, %v", got, err)
+	}
+}
+
+func TestDynamicValues(t *testing.T) {
+	given := dynamicValues{}
+	for _, text := range []string{
+		`limit.maxIDLength=20`, `a.bool=true`, `a.float=0.5`, `a.text="t=x"`, `a.list=[1, 2]`, `a.map={"k": "v"}`, `a.duration=10s`,
+	} {
+		if err := given.Set(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{``, `x`, `=1`, `a={`} {
+		if given.Set(text) == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	client, err := dynamicConfig(&config.Config{}, options{dynamic: given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"limit.maxIDLength": 20, "system.transactionSizeLimit": 4_000_000, "a.bool": true, "a.float": 0.5, "a.text": "t=x",
+		"a.list": []any{1, 2}, "a.map": map[string]any{"k": "v"}, "a.duration": "10s", "activity.enableStandalone": true,
+	} {
+		values := client.GetValue(dynamicconfig.MakeKey(key))
+		if len(values) != 1 || !reflect.DeepEqual(values[0].Value, want) {
+			t.Errorf("%s: %v", key, values)
+		}
+	}
+	if client, err = dynamicConfig(&config.Config{}, options{file: "f"}); err != nil || len(client.GetValue(dynamicconfig.MakeKey("activity.enableStandalone"))) != 0 {
+		t.Errorf("with a configuration file: %v", err)
+	}
+	own := &config.Config{DynamicConfigClient: &dynamicconfig.FileBasedClientConfig{}}
+	if client, err = dynamicConfig(own, options{}); client != nil || err != nil {
+		t.Errorf("a dynamic configuration of its own: %v, %v", client, err)
+	}
+	if _, err = dynamicConfig(own, options{dynamic: given}); err == nil {
+		t.Error("values that nobody would read are taken")
+	}
+}
+
+// The keys are those of this version of Temporal: others would be ignored without a word.
+func TestKeysAreKnown(t *testing.T) {
+	client, err := dynamicConfig(&config.Config{}, options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []dynamicconfig.Key{
+		dynamicconfig.MaxIDLengthLimit.Key(), dynamicconfig.TransactionSizeLimit.Key(), dynamicconfig.EnableChasm.Key(),
+	} {
+		if len(client.GetValue(key)) != 1 {
+			t.Errorf("%v is not set", key)
+		}
+	}
+}
