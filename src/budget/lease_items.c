@@ -145,7 +145,7 @@ struct token {
 };
 static struct token token_of(const struct dsql_leases_op *op)
 {
-    struct token token;
+    struct token token = {0};
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, token.text, sizeof(token.text));
     dsql_strbuf_addf(&sb, "%016llx%.16s", (unsigned long long)op->mark, op->ids[0]);

@@ -701,8 +701,10 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
         /* Permits are drawn for a second, and reading needs no repetition. */
         l->repeat = l->flight.kind == DSQL_LEASES_ACQUIRE ||
                     l->flight.kind == DSQL_LEASES_RELEASE || l->flight.kind == DSQL_LEASES_RENEW;
-        if (l->survey != SURVEY_IDLE)
+        if (l->survey != SURVEY_IDLE) {
+            l->reap.count = 0; /* half a survey says nothing */
             plan_survey(l, now);
+        }
         l->counts.lost++;
         l->failures += l->failures < 8;
         int64_t wait_ns = dsql_least((100 * DSQL_MS) << l->failures, 5 * DSQL_S);
