@@ -361,6 +361,27 @@ TEST(orphan)
     assert_int_equal(fake_pq_live(), 0);
 }
 
+/* Who opens an endpoint whose pool drains gets a new pool, which serves; both are closed. */
+TEST(opened_while_it_drains)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *old = open_pool(&options);
+    struct dsql_conn *held = check_out(old), *none = NULL;
+    assert_int_equal(dsql_pool_drain(old, 0), DSQL_TIMEOUT);
+    struct dsql_pool *fresh = open_pool(&options), *again = open_pool(&options);
+    assert_ptr_not_equal(fresh, old);
+    assert_ptr_equal(again, fresh);
+    dsql_pool_return(check_out(fresh));
+    assert_int_equal(dsql_pool_checkout(old, 0, &none, NULL), DSQL_CLOSED);
+    dsql_pool_return(held);
+    dsql_pool_close(old);
+    dsql_pool_close(again);
+    dsql_pool_return(check_out(fresh));
+    dsql_pool_close(fresh);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
 static int64_t cpu_ns(pthread_t thread)
 {
     clockid_t clock;
@@ -692,6 +713,7 @@ int main(void)
         cmocka_unit_test_setup(orphan_needs_nothing, set_up),
         cmocka_unit_test_setup(given_back_twice, set_up),
         cmocka_unit_test_setup(drained_and_old, set_up),
+        cmocka_unit_test_setup(opened_while_it_drains, set_up),
         cmocka_unit_test_setup(grows_while_somebody_waits, set_up),
         cmocka_unit_test_setup(cancel, set_up),
         cmocka_unit_test_setup(fork_refused, set_up),
