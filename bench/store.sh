@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the store costs: a Temporal-like mix with 1 ms and 5 ms of network, pipelined beside a round trip for
-# each statement, and one catalogue call beside bare libpq. All in one run against one `dsql local`.
+# What the store costs: a Temporal-like mix with 1 ms and 5 ms of network, as scripts and pipelined beside a round
+# trip for each statement, and one catalogue call beside bare libpq. All in one run against one `dsql local`.
 #     store.sh BUILD_DIR
 # shellcheck disable=SC2016 # the program is another shell's
 set -euo pipefail

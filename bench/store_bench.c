@@ -1,8 +1,9 @@
 /*
  * What a Temporal-like load costs: start a workflow, three updates, close it, with the statements
- * that Temporal sends for each. Three ways in turns: the store as it is (pipelined), the store with
- * every answer waited for, and bare libpq with one round trip for each statement, BEGIN and COMMIT
- * included. And one call of the catalogue beside the same prepared statement on a bare connection.
+ * that Temporal sends for each. Four ways in turns: an operation as one script, the store as it is
+ * (pipelined), the store with every answer waited for, and bare libpq with one round trip for each
+ * statement, BEGIN and COMMIT included. And one call of the catalogue beside the same prepared
+ * statement on a bare connection.
  *
  * Run by bench/store.sh, which makes the endpoint; without one it does nothing.
  */
@@ -18,8 +19,8 @@
 #include "temporal/call.h"
 #include "tx/params.h"
 
-enum way { PIPELINED, ONE_BY_ONE, BARE, WAYS };
-static const char *const way_names[] = {"store, pipelined", "store, answers waited for",
+enum way { SCRIPT, PIPELINED, ONE_BY_ONE, BARE, WAYS };
+static const char *const way_names[] = {"script", "store, pipelined", "store, answers waited for",
                                         "bare libpq, a round trip each"};
 
 static struct dsql_metrics *metrics;
@@ -90,14 +91,43 @@ static void call_bare(enum dsql_op op, const struct dsql_param *values)
 
 /* -- One operation of Temporal's: a list of calls in a transaction, or one alone. */
 
+enum { CALLS_MAX = 16, FIELDS_MAX = 16 };
+
 struct load {
     enum way way;
     struct dsql_store *store;
     struct dsql_store_tx *tx;
+    /* of SCRIPT: what commit() sends */
+    struct dsql_script_call calls[CALLS_MAX];
+    struct dsql_param values[CALLS_MAX][FIELDS_MAX], expect[CALLS_MAX][DSQL_OP_TOKENS_MAX];
+    size_t count;
 };
+
+/* Adds a call to the script; expect is NULL if it expects nothing but what its fields say. */
+static void add(struct load *load, enum dsql_op op, const struct dsql_param *values,
+                const struct dsql_param *expect)
+{
+    size_t i = load->count++;
+    const struct dsql_op_info *info = dsql_op_info(op);
+    assert(i < CALLS_MAX && info->field_count <= FIELDS_MAX);
+    memcpy(load->values[i], values, info->field_count * sizeof(*values));
+    if (expect)
+        memcpy(load->expect[i], expect, info->fence.tokens * sizeof(*expect));
+    load->calls[i] =
+        (struct dsql_script_call){op, load->values[i], 1, expect ? load->expect[i] : NULL};
+}
+
+static void send_script(struct load *load)
+{
+    must(dsql_store_run_script(load->store, "script", load->calls, load->count, NULL, NULL, NULL,
+                               &err));
+    load->count = 0;
+}
 
 static void begin(struct load *load)
 {
+    if (load->way == SCRIPT)
+        return;
     if (load->way == BARE)
         must_pg(PQexec(bare, "BEGIN"));
     else
@@ -106,7 +136,9 @@ static void begin(struct load *load)
 
 static void commit(struct load *load)
 {
-    if (load->way == BARE)
+    if (load->way == SCRIPT)
+        send_script(load);
+    else if (load->way == BARE)
         must_pg(PQexec(bare, "COMMIT"));
     else
         must(dsql_store_commit(load->tx, &err));
@@ -116,7 +148,9 @@ static void commit(struct load *load)
 #define CALL(op, ...)                                                                              \
     do {                                                                                           \
         struct dsql_param values_[] = {__VA_ARGS__};                                               \
-        if (load->way == BARE)                                                                     \
+        if (load->way == SCRIPT)                                                                   \
+            add(load, DSQL_OP_##op, values_, NULL);                                                \
+        else if (load->way == BARE)                                                                \
             call_bare(DSQL_OP_##op, values_);                                                      \
         else                                                                                       \
             must(dsql_store_call(load->store, load->tx, DSQL_OP_##op, values_, 1, NULL, NULL,      \
@@ -149,13 +183,17 @@ static void start(struct load *load, struct workflow *w)
     begin(load);
     CALL(InsertIntoHistoryNode, NODE);
     CALL(InsertIntoHistoryTree, SHARD, dsql_uuid(&w->run), dsql_uuid(&w->run), DATA);
-    commit(load);
-    begin(load);
-    CALL(ReadLockShards, SHARD);
-    if (load->way == BARE) /* of a new workflow there is no current row: one statement */
-        CALL(LockCurrentExecutions, KEY);
-    else
-        CALL(LockCurrentExecutionsJoinExecutions, KEY);
+    if (load->way == SCRIPT) { /* that there is no current row is what the INSERT expects */
+        CALL(ExpectShard, SHARD, dsql_i64(1));
+    } else {
+        commit(load);
+        begin(load);
+        CALL(ReadLockShards, SHARD);
+        if (load->way == BARE) /* of a new workflow there is no current row: one statement */
+            CALL(LockCurrentExecutions, KEY);
+        else
+            CALL(LockCurrentExecutionsJoinExecutions, KEY);
+    }
     CALL(InsertIntoCurrentExecutions, CURRENT);
     CALL(InsertIntoExecutions, EXECUTION);
     CALL(InsertIntoTransferTasks, SHARD, dsql_i64(w->task), DATA);
@@ -169,6 +207,15 @@ static void begin_update(struct load *load, struct workflow *w)
     w->version++;
     w->task++;
     CALL(InsertIntoHistoryNode, NODE);
+    if (load->way == SCRIPT) {
+        struct dsql_param current[] = {CURRENT}, execution[] = {EXECUTION};
+        struct dsql_param run = dsql_uuid(&w->run);
+        struct dsql_param version[] = {dsql_i64(w->version - 1), dsql_null()};
+        CALL(ExpectShard, SHARD, dsql_i64(1));
+        add(load, DSQL_OP_UpdateCurrentExecutions, current, &run);
+        add(load, DSQL_OP_UpdateExecutions, execution, version);
+        return;
+    }
     begin(load);
     CALL(ReadLockShards, SHARD);
     CALL(LockCurrentExecutions, KEY);

@@ -179,6 +179,24 @@ struct dsql_script_call {
     const struct dsql_param *expect;
 };
 
+/* Why a call of a script failed. */
+enum dsql_script_why {
+    DSQL_WHY_OTHER,     /* err says what it was */
+    DSQL_WHY_WRONG,     /* the row does not hold what was expected */
+    DSQL_WHY_MISSING,   /* there is no such row */
+    DSQL_WHY_DUPLICATE, /* a row with this key exists */
+};
+
+/* Zero it before its first use; dsql_result_fini(&found) at the end. */
+struct dsql_script_failure {
+    size_t call; /* which one, from 0; the number of calls if the failure belongs to none of them */
+    enum dsql_script_why why;
+    /* Beside DSQL_CONDITION_FAILED: what was read behind ROLLBACK, in the same message, and the row
+     * that stood there by then, if there was one. DSQL_OP_COUNT: nothing was read. */
+    enum dsql_op read;
+    struct dsql_result found;
+};
+
 /*
  * Runs calls as one transaction: BEGIN, all of them and COMMIT in one message. name is the metrics'
  * operation. policy: NULL for the store's; read_only for scripts that only read. Nothing of the
@@ -194,14 +212,17 @@ struct dsql_script_call {
  * portions by a limit (DeleteFromTasks, DeleteFromTasksV2), and locks that hand their token to the
  * caller (ReadLockShards and the like: use the one that expects it).
  *
- * results: NULL, or `count` of them, in the order of the calls; see struct dsql_result. *failed
- * (may be NULL): beside a failure the call it belongs to; `count` if it belongs to none.
+ * When an expectation fails, its row is read behind ROLLBACK. That is a later snapshot: should the
+ * expectation hold there, the script is run again as after a conflict.
+ *
+ * results: NULL, or `count` of them, in the order of the calls; see struct dsql_result. *failure
+ * (may be NULL) is filled beside a failure.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_store_run_script(struct dsql_store *store, const char *name,
                       const struct dsql_script_call *calls, size_t count,
                       const struct dsql_tx_policy *policy, struct dsql_result *results,
-                      size_t *failed, struct dsql_err *err);
+                      struct dsql_script_failure *failure, struct dsql_err *err);
 
 /* -- The same with types. */
 

@@ -12,7 +12,8 @@ struct script {
     size_t *first;                 /* the first step of each call, and the end */
     struct dsql_step *steps;
     struct dsql_step_result *answers;
-    size_t failed;
+    struct dsql_script_failure failure;
+    struct dsql_call look; /* the read behind ROLLBACK */
 };
 
 static bool expects(const struct dsql_op_info *op)
@@ -165,12 +166,109 @@ static enum dsql_rc draw_ids(void *arg, struct dsql_err *err)
     return rc;
 }
 
-static enum dsql_rc judge(void *arg, size_t step, enum dsql_rc rc, struct dsql_err *err)
+/* The read that finds a row by the key of its fence: the fields of the key come first in both. */
+static const enum dsql_op look_ops[] = {
+    [DSQL_FENCED_NOTHING] = DSQL_OP_COUNT,
+    [DSQL_FENCED_SHARD] = DSQL_OP_SelectFromShards,
+    [DSQL_FENCED_EXECUTION] = DSQL_OP_SelectFromExecutions,
+    [DSQL_FENCED_CURRENT] = DSQL_OP_SelectFromCurrentExecutions,
+    [DSQL_FENCED_TASK_QUEUE] = DSQL_OP_SelectFromTaskQueues,
+    [DSQL_FENCED_USER_DATA] = DSQL_OP_GetTaskQueueUserData,
+    [DSQL_FENCED_NAMESPACE_METADATA] = DSQL_OP_SelectFromNamespaceMetadata,
+    [DSQL_FENCED_CLUSTER_METADATA] = DSQL_OP_GetClusterMetadata,
+    [DSQL_FENCED_QUEUE_METADATA] = DSQL_OP_SelectFromQueueMetadata,
+    [DSQL_FENCED_NEXUS_TABLE] = DSQL_OP_GetNexusEndpointsTableVersion,
+    [DSQL_FENCED_NEXUS_ENDPOINT] = DSQL_OP_GetNexusEndpointByID,
+};
+
+static bool look(void *arg, size_t step, struct dsql_step *read)
 {
-    const struct script *script = arg;
-    if (rc == DSQL_DUPLICATE && dsql_call_drew_ids(&script->calls[call_of(script, step)]))
+    struct script *script = arg;
+    const struct dsql_call *failed = &script->calls[call_of(script, step)];
+    enum dsql_op op = look_ops[failed->op->fence.what];
+    if (op == DSQL_OP_COUNT)
+        return false;
+    struct dsql_call *call = &script->look;
+    *call = (struct dsql_call){.store = failed->store, .id = op, .op = dsql_op_info(op)};
+    call->params = call->own_params;
+    for (size_t i = 0; i < call->op->field_count; i++)
+        call->params[i] = i < failed->op->fence.keys ? failed->params[i] : dsql_null();
+    if (dsql_call_choose(call) != DSQL_OK)
+        return false;
+    const struct dsql_statement *statement = &call->store->statements.of[op][call->which];
+    *read = (struct dsql_step){&statement->by_size[0], call->params,
+                               call->op->field_count + statement->extra, NULL};
+    return true;
+}
+
+static bool is_value(const struct dsql_rows *rows, size_t column, const struct dsql_param *value)
+{
+    int64_t number;
+    size_t len = 0;
+    if (value->kind == DSQL_PARAM_NULL)
+        return true; /* any will do */
+    if (value->kind != DSQL_PARAM_RAW)
+        return dsql_rows_i64(rows, 0, column, &number) && number == value->as.i64;
+    const void *bytes = dsql_rows_bytes(rows, 0, column, &len);
+    return bytes && len == (size_t)value->len && memcmp(bytes, value->as.ptr, len) == 0;
+}
+
+/* Whether a row holds every token that a call expects. One that expects anything but a token has no
+ * column of that name. */
+static bool holds(const struct dsql_call *failed, const struct dsql_op_info *read,
+                  const struct dsql_rows *rows)
+{
+    const struct dsql_op_info *op = failed->op;
+    bool check = op->fence.mode == DSQL_FENCE_CHECK;
+    for (size_t i = 0; i < op->fence.tokens; i++) {
+        const struct dsql_op_field *field = &op->fields[op->fence.keys + i];
+        const struct dsql_param *value =
+            &failed->params[check ? op->field_count + i : op->fence.keys + i];
+        size_t column = 0;
+        while (column < read->column_count &&
+               !dsql_span_eq(read->columns[column].name, field->name))
+            column++;
+        if (column == read->column_count || !is_value(rows, column, value))
+            return false;
+    }
+    return true;
+}
+
+/* What was found where something else was expected. */
+static enum dsql_rc judge_seen(struct script *script, const struct dsql_rows *seen,
+                               struct dsql_err *err)
+{
+    const struct dsql_call *failed = &script->calls[script->failure.call];
+    struct dsql_call *read = &script->look;
+    script->failure.read = read->id;
+    script->failure.why = dsql_rows_count(seen) == 0 ? DSQL_WHY_MISSING : DSQL_WHY_WRONG;
+    if (dsql_rows_count(seen) > 0 && holds(failed, read->op, seen))
+        return dsql_err_set(err, DSQL_CONFLICT, "%s: what it expected came true meanwhile",
+                            failed->op->name);
+    read->result = &script->failure.found;
+    read->err = NULL;
+    dsql_result_clear(read->result, read->op->column_count);
+    if (dsql_result_add(read, seen) != DSQL_OK)
+        dsql_result_clear(read->result, read->op->column_count);
+    return DSQL_CONDITION_FAILED;
+}
+
+static enum dsql_rc judge(void *arg, size_t step, const struct dsql_rows *seen, enum dsql_rc rc,
+                          struct dsql_err *err)
+{
+    struct script *script = arg;
+    struct dsql_result empty = script->failure.found;
+    dsql_result_clear(&empty, 0);
+    script->failure = (struct dsql_script_failure){
+        .call = call_of(script, step), .read = DSQL_OP_COUNT, .found = empty};
+    if (seen)
+        return judge_seen(script, seen, err);
+    if (rc != DSQL_DUPLICATE)
+        return rc;
+    if (dsql_call_drew_ids(&script->calls[script->failure.call]))
         return dsql_err_set(err, DSQL_CONFLICT,
                             "another process gave the same id to a buffered event");
+    script->failure.why = DSQL_WHY_DUPLICATE;
     return rc;
 }
 
@@ -210,31 +308,48 @@ static enum dsql_rc run(struct script *script, struct dsql_store *store, const c
                                 .count = script->first[script->count],
                                 .results = wanted ? script->answers : NULL,
                                 .before = draw_ids,
+                                .look = look,
                                 .judge = judge,
                                 .arg = script};
     for (size_t i = 0; i < script->count; i++)
         fill_steps(script, i);
     enum dsql_rc rc =
         dsql_script_run_on(&source, name, &steps, policy ? policy : &store->options.policy, err);
-    script->failed = rc ? call_of(script, steps.failed) : script->count;
+    if (rc) {
+        script->failure.call = call_of(script, steps.failed);
+        if (script->failure.call == script->count)
+            script->failure.why = DSQL_WHY_OTHER;
+    }
     return rc;
+}
+
+/* Hands over what a failure found, in place of what the caller's had found before. */
+static void hand_over(struct script *script, bool failed, struct dsql_script_failure *out)
+{
+    if (!failed || !out) {
+        dsql_result_fini(&script->failure.found);
+        return;
+    }
+    dsql_result_fini(&out->found);
+    *out = script->failure;
 }
 
 enum dsql_rc dsql_store_run_script(struct dsql_store *store, const char *name,
                                    const struct dsql_script_call *calls, size_t count,
                                    const struct dsql_tx_policy *policy, struct dsql_result *results,
-                                   size_t *failed, struct dsql_err *err)
+                                   struct dsql_script_failure *failure, struct dsql_err *err)
 {
-    struct script script = {.failed = count};
+    struct script script = {.failure = {.call = count, .read = DSQL_OP_COUNT}};
     enum dsql_rc rc = DSQL_OK;
     if (!make_calls(&script, store, calls, count, err)) {
         free_script(&script);
+        hand_over(&script, true, failure);
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < count && !rc; i++) {
         rc = prepare_call(&script.calls[i], calls[i].expect);
         if (rc)
-            script.failed = i;
+            script.failure.call = i;
     }
     if (!rc && !make_steps(&script))
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
@@ -245,8 +360,7 @@ enum dsql_rc dsql_store_run_script(struct dsql_store *store, const char *name,
         rc = fill_result(&script, i, &results[i]);
     if (rc && committed && writes(&script))
         rc = dsql_wire_fail_applied(err);
-    if (rc && failed)
-        *failed = script.failed;
+    hand_over(&script, rc != DSQL_OK, failure);
     free_script(&script);
     return rc;
 }

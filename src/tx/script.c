@@ -58,8 +58,15 @@ static enum dsql_rc end_try(struct dsql_tx *tx, void *arg, enum dsql_rc rc, stru
     }
     if (script->failed == script->count)
         script->failed = step_of(script, &tx->wire, tx->wire.failed_at);
-    if (script->judge && script->failed < script->count)
-        rc = script->judge(script->arg, script->failed, rc, err);
+    if (!script->judge || script->failed == script->count)
+        return rc;
+    struct dsql_step read;
+    struct dsql_rows *seen = NULL;
+    if (rc == DSQL_CONDITION_FAILED && script->look &&
+        script->look(script->arg, script->failed, &read))
+        seen = (struct dsql_rows *)dsql_wire_look(&tx->wire, read.stmt, read.params, read.count);
+    rc = script->judge(script->arg, script->failed, seen, rc, err);
+    dsql_rows_free(seen);
     return rc;
 }
 

@@ -121,6 +121,30 @@ void dsql_wire_rollback(struct dsql_wire *wire)
         wire->dead = true; /* closing the connection rolls back, too */
 }
 
+struct pg_result *dsql_wire_look(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                 const struct dsql_param *params, size_t count)
+{
+    struct dsql_params encoded;
+    if (wire->dead || dsql_wire_limits_check(&wire->limits) != DSQL_OK ||
+        dsql_params_init(&encoded, stmt->types, params, count, NULL) != DSQL_OK)
+        return NULL;
+    enum dsql_rc rc = DSQL_OK;
+    if (is_open(wire))
+        rc = dsql_wire_queue_command(wire, DSQL_WIRE_ROLLBACK, "ROLLBACK");
+    if (rc == DSQL_OK)
+        rc = dsql_wire_queue_statement(wire, stmt, &encoded, NULL, true);
+    dsql_params_fini(&encoded);
+    size_t at = wire->len - 1;
+    if (rc != DSQL_OK || dsql_wire_queue_sync(wire) != DSQL_OK) {
+        wire->dead = true;
+        return NULL;
+    }
+    (void)dsql_wire_drain(wire);
+    struct pg_result *result = wire->entries[at].result;
+    wire->entries[at].result = NULL;
+    return result;
+}
+
 bool dsql_wire_close(struct dsql_wire *wire)
 {
     bool usable = !wire->dead && wire->answered == wire->len &&

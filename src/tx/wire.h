@@ -6,12 +6,12 @@
  * Sync); a *batch* is what stands between two Syncs and costs one round trip.
  *
  * Invariants: (W1) entries are answered in the order they were queued; (W2) after the first failure
- * nothing more is queued but Sync and ROLLBACK; (W3) COMMIT is queued only when no unanswered entry
- * holds a fence that the server would not raise, and a statement with such a fence is never sent
- * without BEGIN; (W4) the outcome is unknown only if COMMIT was queued, no error was received for
- * an entry before it, and no answer to it came; (W5) only this file's code begins and ends
- * transactions, so that what it knows of them is true; (W6) once something was applied the outcome
- * is DSQL_OK, DSQL_APPLIED or DSQL_COMMIT_UNKNOWN.
+ * nothing more is queued but Sync, ROLLBACK and what looks around behind it; (W3) COMMIT is queued
+ * only when no unanswered entry holds a fence that the server would not raise, and a statement with
+ * such a fence is never sent without BEGIN; (W4) the outcome is unknown only if COMMIT was queued,
+ * no error was received for an entry before it, and no answer to it came; (W5) only this file's
+ * code begins and ends transactions, so that what it knows of them is true; (W6) once something was
+ * applied the outcome is DSQL_OK, DSQL_APPLIED or DSQL_COMMIT_UNKNOWN.
  */
 #ifndef DSQL_TX_WIRE_H
 #define DSQL_TX_WIRE_H
@@ -76,6 +76,11 @@ DSQL_MUST_USE enum dsql_rc dsql_wire_fail_applied(struct dsql_err *err);
 /* Does nothing if no transaction is open. Waits at most a moment; the connection is dead if that
  * was not enough. */
 void dsql_wire_rollback(struct dsql_wire *wire);
+
+/* After a failure: ROLLBACK, if a transaction is open, and a statement behind it in the same
+ * message, which sees what is there now. Its rows are the caller's; NULL if that failed, too. */
+struct pg_result *dsql_wire_look(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                 const struct dsql_param *params, size_t count);
 
 /* Frees everything; answers whether the connection may be used again. */
 DSQL_MUST_USE bool dsql_wire_close(struct dsql_wire *wire);

@@ -11,6 +11,7 @@
 
 #include "base/shown.h"
 #include "tx/condition.h"
+#include "tx/params.h"
 #include "tx/verb.h"
 #include "tx/wire.h"
 
@@ -44,10 +45,13 @@ struct dsql_wire_entry {
     int64_t affected;
 };
 
-/* wire_queue.c: both answer DSQL_OK when libpq took it. */
+/* wire_queue.c: all answer DSQL_OK when libpq took it. */
 enum dsql_rc dsql_wire_queue_command(struct dsql_wire *wire, enum dsql_wire_kind kind,
                                      const char *sql);
 enum dsql_rc dsql_wire_queue_sync(struct dsql_wire *wire);
+enum dsql_rc dsql_wire_queue_statement(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                       const struct dsql_params *params,
+                                       const struct dsql_fence *fence, bool wanted);
 
 /* wire_answer.c: reads until everything queued is answered; the last entry is a Sync. */
 enum dsql_rc dsql_wire_drain(struct dsql_wire *wire);

@@ -90,9 +90,9 @@ static enum dsql_rc queue_prepare(struct dsql_wire *wire, const struct dsql_stmt
     return rc;
 }
 
-static enum dsql_rc queue_statement(struct dsql_wire *wire, const struct dsql_stmt *stmt,
-                                    const struct dsql_params *params,
-                                    const struct dsql_fence *fence, bool wanted)
+enum dsql_rc dsql_wire_queue_statement(struct dsql_wire *wire, const struct dsql_stmt *stmt,
+                                       const struct dsql_params *params,
+                                       const struct dsql_fence *fence, bool wanted)
 {
     char name[DSQL_PREPARED_NAME_MAX + 1];
     bool prepare = stmt->flags & DSQL_STMT_PREPARE;
@@ -196,7 +196,7 @@ enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt
         rc = dsql_wire_queue_command(wire, DSQL_WIRE_BEGIN,
                                      wire->read_only ? "BEGIN READ ONLY" : "BEGIN");
     if (rc == DSQL_OK)
-        rc = queue_statement(wire, stmt, &encoded, fence, wanted);
+        rc = dsql_wire_queue_statement(wire, stmt, &encoded, fence, wanted);
     dsql_params_fini(&encoded);
     if (rc == DSQL_OK)
         *at = wire->len - 1;

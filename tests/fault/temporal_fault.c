@@ -79,7 +79,7 @@ static bool use_script(void)
     enum { COUNT = 30, FIELDS = 5 };
     struct dsql_param values[COUNT * FIELDS], number = dsql_i64(1);
     struct dsql_err err = {0};
-    size_t failed = 99;
+    struct dsql_script_failure failure = {.call = 99};
     for (int i = 0; i < COUNT; i++) {
         struct dsql_param one[FIELDS] = {dsql_i64(i), dsql_bytes("\xff\0q", 3), dsql_i64(i),
                                          dsql_bytes("d", 1), dsql_text_n("e", 1)};
@@ -87,8 +87,8 @@ static bool use_script(void)
     }
     const struct dsql_script_call calls[] = {{DSQL_OP_InsertIntoTasks, values, COUNT, NULL},
                                              {DSQL_OP_WriteLockShards, &number, 1, NULL}};
-    enum dsql_rc rc = dsql_store_run_script(NULL, "refused", calls, 2, NULL, NULL, &failed, &err);
-    assert_true(rc == DSQL_INVALID ? failed == 1 : rc == DSQL_NO_MEMORY);
+    enum dsql_rc rc = dsql_store_run_script(NULL, "refused", calls, 2, NULL, NULL, &failure, &err);
+    assert_true(rc == DSQL_INVALID ? failure.call == 1 : rc == DSQL_NO_MEMORY);
     return rc == DSQL_INVALID;
 }
 

@@ -49,7 +49,7 @@ struct line {
     }
 
 static enum dsql_rc run(const char *name, const struct line *lines, size_t count,
-                        struct dsql_result *results, size_t *failed)
+                        struct dsql_result *results, struct dsql_script_failure *failure)
 {
     struct dsql_script_call calls[32];
     REQUIRE(count <= 32);
@@ -57,7 +57,7 @@ static enum dsql_rc run(const char *name, const struct line *lines, size_t count
         calls[i] = (struct dsql_script_call){lines[i].op, lines[i].values, 1,
                                              lines[i].expects ? lines[i].expect : NULL};
     err = (struct dsql_err){.rc = DSQL_OK};
-    return dsql_store_run_script(fix.store, name, calls, count, NULL, results, failed, &err);
+    return dsql_store_run_script(fix.store, name, calls, count, NULL, results, failure, &err);
 }
 
 static int64_t count_of(const char *table)
@@ -112,16 +112,22 @@ static void expect(size_t number, const struct expectation *e)
         static int64_t tasks;
         int64_t before = count_of("transfer_tasks");
         const struct line lines[] = {task(tasks), *cases[i], task(tasks + 1)};
-        size_t failed = 99;
+        struct dsql_script_failure failure = {.call = 99};
         bool holds = i == 0 || (i == 2 && e->missing_is_fine);
-        enum dsql_rc rc = run("expect", lines, 3, NULL, &failed);
+        enum dsql_rc rc = run("expect", lines, 3, NULL, &failure);
         tasks += 2;
         REQUIRE(rc == (holds ? DSQL_OK : DSQL_CONDITION_FAILED), "%zu, %zu: %s %s", number, i,
                 dsql_rc_name(rc), err.message);
         REQUIRE(count_of("transfer_tasks") == before + (holds ? 2 : 0), "%zu, %zu", number, i);
         if (holds)
             continue;
-        REQUIRE(failed == 1, "%zu, %zu: %zu", number, i, failed);
+        REQUIRE(failure.call == 1, "%zu, %zu: %zu", number, i, failure.call);
+        /* What is read behind ROLLBACK tells a row that is there from one that is not. */
+        REQUIRE(failure.why == (i == 1 ? DSQL_WHY_WRONG : DSQL_WHY_MISSING), "%zu, %zu: %d", number,
+                i, (int)failure.why);
+        REQUIRE(failure.read != DSQL_OP_COUNT &&
+                failure.found.rows == (failure.why == DSQL_WHY_WRONG));
+        dsql_result_fini(&failure.found);
         REQUIRE(strcmp(err.entity, e->entity) == 0 && *err.key, "%zu, %zu: %s", number, i,
                 err.entity);
     }
@@ -278,6 +284,29 @@ static void trips(void)
     REQUIRE(dsql_counter_value(fix.metrics, DSQL_SERIES(tx_round_trips, .operation = op)) == 1);
 }
 
+/* The row that stands where another was expected comes with the failure, in the message of
+ * ROLLBACK: a failed script is two round trips, and no more. */
+static void failures_show_the_row(void)
+{
+    struct dsql_conn *conn = NULL;
+    struct dsql_script_failure failure = {.call = 99};
+    struct dsql_SelectFromShards_row row;
+    struct wire_trips wire;
+    const struct line lines[] = {CALL(ExpectShard, dsql_i64(shard), dsql_i64(4)), task(6000)};
+    REQUIRE_OK(dsql_pool_checkout(fix.pool, -1, &conn, &err));
+    struct pg_conn *pg = dsql_conn_pg(conn);
+    dsql_pool_return(conn);
+    wire_trips_begin(&wire, pg);
+    REQUIRE(run("seen", lines, 2, NULL, &failure) == DSQL_CONDITION_FAILED);
+    REQUIRE(wire_trips_end(&wire, NULL) == 2);
+    REQUIRE(failure.call == 0 && failure.why == DSQL_WHY_WRONG);
+    REQUIRE(failure.read == DSQL_OP_SelectFromShards);
+    REQUIRE(dsql_next_SelectFromShards(&failure.found, &row) && row.range_id == 9);
+    REQUIRE(run("seen", lines, 1, NULL, &failure) == DSQL_CONDITION_FAILED); /* alone */
+    REQUIRE(dsql_next_SelectFromShards(&failure.found, &row) && row.range_id == 9);
+    dsql_result_fini(&failure.found);
+}
+
 /* Many inputs are many rows, and the failing one is found among the statements they take. */
 static void many_inputs(void)
 {
@@ -285,7 +314,7 @@ static void many_inputs(void)
     struct dsql_param values[4 * MANY];
     struct dsql_result results[3] = {{0}};
     struct dsql_param guard[] = {dsql_i64(shard), dsql_i64(9)};
-    size_t failed = 99;
+    struct dsql_script_failure failure = {.call = 99};
     for (size_t i = 0; i < MANY; i++) {
         values[4 * i] = dsql_i64(shard);
         values[4 * i + 1] = dsql_i64(5000 + (int64_t)i);
@@ -301,14 +330,15 @@ static void many_inputs(void)
     REQUIRE(results[0].affected == MANY && results[1].affected == 0 && results[2].affected == 1);
     values[1] = dsql_i64(4999); /* the others are there already */
     const struct dsql_script_call again[] = {calls[2], calls[1], calls[0]};
-    REQUIRE(dsql_store_run_script(fix.store, "many", again, 3, NULL, NULL, &failed, &err) ==
+    REQUIRE(dsql_store_run_script(fix.store, "many", again, 3, NULL, NULL, &failure, &err) ==
             DSQL_DUPLICATE);
-    REQUIRE(failed == 2, "%zu", failed);
+    REQUIRE(failure.call == 2 && failure.why == DSQL_WHY_DUPLICATE, "%zu", failure.call);
     guard[1] = dsql_i64(1);
     const struct dsql_script_call last[] = {calls[1], calls[1], calls[2]};
-    REQUIRE(dsql_store_run_script(fix.store, "many", last, 3, NULL, NULL, &failed, &err) ==
+    REQUIRE(dsql_store_run_script(fix.store, "many", last, 3, NULL, NULL, &failure, &err) ==
             DSQL_CONDITION_FAILED);
-    REQUIRE(failed == 2, "%zu", failed);
+    REQUIRE(failure.call == 2 && failure.why == DSQL_WHY_WRONG, "%zu", failure.call);
+    dsql_result_fini(&failure.found);
     for (size_t i = 0; i < 3; i++)
         dsql_result_fini(&results[i]);
 }
@@ -327,9 +357,10 @@ static void refusals(void)
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(refused); i++) {
         const struct line lines[] = {task(7000), refused[i]};
-        size_t failed = 99;
-        enum dsql_rc rc = run("refused", lines, 2, NULL, &failed);
-        REQUIRE(rc == DSQL_INVALID && failed == 1, "%zu: %s at %zu", i, dsql_rc_name(rc), failed);
+        struct dsql_script_failure failure = {.call = 99};
+        enum dsql_rc rc = run("refused", lines, 2, NULL, &failure);
+        REQUIRE(rc == DSQL_INVALID && failure.call == 1 && failure.why == DSQL_WHY_OTHER,
+                "%zu: %s at %zu", i, dsql_rc_name(rc), failure.call);
         REQUIRE(strstr(err.message, dsql_op_name(refused[i].op)), "%s", err.message);
     }
 }
@@ -349,6 +380,7 @@ int main(void)
     fixture_close(&fix);
     fixture_open(&fix, 1, NULL);
     trips();
+    failures_show_the_row();
     many_inputs();
     refusals();
     printf("scripts; shard lock %d\n", (int)dsql_store_shard_lock(fix.store));

@@ -196,6 +196,59 @@ TEST(an_expectation_that_the_server_does_not_raise_is_refused)
     assert_int_equal(number("SELECT v FROM t WHERE id = 2"), 20);
 }
 
+struct sight {
+    int looks, judged;
+    int64_t seen;
+    bool changes; /* what is expected comes true before it is looked at */
+};
+
+static bool look_at(void *arg, size_t step, struct dsql_step *read)
+{
+    static const struct dsql_param row_2[] = {{.kind = DSQL_PARAM_I32, .as = {.i64 = 2}}};
+    struct sight *sight = arg;
+    assert_int_equal(step, 1);
+    sight->looks++;
+    if (sight->changes)
+        sql("UPDATE t SET v = 21 WHERE id = 2");
+    *read = (struct dsql_step){&READ_V, row_2, 1, NULL};
+    return true;
+}
+
+static enum dsql_rc judge_sight(void *arg, size_t step, const struct dsql_rows *seen,
+                                enum dsql_rc rc, struct dsql_err *err)
+{
+    struct sight *sight = arg;
+    assert_int_equal(step, 1);
+    assert_int_equal(rc, DSQL_CONDITION_FAILED);
+    assert_true(dsql_rows_i64(seen, 0, 0, &sight->seen));
+    sight->judged++;
+    return sight->seen == 21 ? dsql_err_set(err, DSQL_CONFLICT, "it holds by now") : rc;
+}
+
+/* What is read behind ROLLBACK is a later snapshot; if it holds there, the script is run again. */
+TEST(what_did_not_hold_is_looked_at_behind_rollback)
+{
+    const struct dsql_step steps[] = {
+        STEP(ADD, NULL, dsql_i32(1), dsql_i32(1)),
+        STEP(EXPECT_V, &V_20, dsql_i32(2), dsql_i32(21)),
+    };
+    for (int changes = 0; changes < 2; changes++) {
+        struct sight sight = {.changes = changes};
+        struct dsql_script script = {
+            .steps = steps, .count = 2, .look = look_at, .judge = judge_sight, .arg = &sight};
+        struct dsql_tx_policy policy;
+        struct dsql_err err = {0};
+        const char *name = changes ? "look-changes" : "look";
+        quick(&policy);
+        assert_int_equal(dsql_script_run_on(&db.source, name, &script, &policy, &err),
+                         changes ? DSQL_OK : DSQL_CONDITION_FAILED);
+        assert_true(sight.looks == 1 && sight.judged == 1);
+        assert_int_equal(sight.seen, 20 + changes);
+        assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10 + changes);
+        assert_int_equal(round_trips(name), 2 + changes); /* ROLLBACK and the read are one */
+    }
+}
+
 /* The two forms that look like a guard: the first is never executed, the second always fails. */
 TEST(the_traps_are_refused)
 {
@@ -427,6 +480,7 @@ int main(void)
         TEST_OF(results_come_with_it),
         TEST_OF(a_failure_names_its_step_and_nothing_is_applied),
         TEST_OF(an_expectation_that_the_server_does_not_raise_is_refused),
+        TEST_OF(what_did_not_hold_is_looked_at_behind_rollback),
         TEST_OF(the_traps_are_refused),
         TEST_OF(an_expectation_holds_its_row),
         TEST_OF(a_conflict_runs_the_whole_again_by_the_policy),
