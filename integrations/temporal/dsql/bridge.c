@@ -117,6 +117,50 @@ int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
     return rc;
 }
 
+static int run_script(struct bridge_engine *engine, const char *name,
+                      const struct bridge_step *steps, size_t count, struct dsql_param *params,
+                      struct dsql_script_call *calls, const struct dsql_tx_policy *policy,
+                      struct dsql_result *results, struct dsql_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct bridge_step *step = &steps[i];
+        size_t fields = (size_t)step->fields, inputs = (size_t)step->count;
+        if (inputs > 0 && fields != dsql_op_fields(step->op))
+            return dsql_err_set(err, DSQL_INVALID, "%s has %zu fields, not %zu",
+                                dsql_op_name(step->op), dsql_op_fields(step->op), fields);
+        calls[i] = (struct dsql_script_call){
+            .op = step->op,
+            .params = params + step->first,
+            .count = inputs,
+            .expect = step->expects ? params + step->first + fields * inputs : NULL};
+    }
+    return dsql_store_run_script(engine->store, name, calls, count, policy, results, NULL, err);
+}
+
+int bridge_script(struct bridge_engine *engine, const char *name, const struct bridge_step *steps,
+                  size_t count, const struct bridge_value *values, size_t value_count,
+                  const void *bytes, int read_only, struct dsql_cancel *cancel, int64_t timeout_ns,
+                  struct dsql_result *results, struct dsql_err *err)
+{
+    struct dsql_tx_policy policy = engine->policy;
+    struct dsql_param *params = calloc(value_count + 1, sizeof(*params));
+    struct dsql_script_call *calls = calloc(count + 1, sizeof(*calls));
+    int rc = DSQL_NO_MEMORY;
+    policy.cancel = cancel;
+    policy.timeout_ns = timeout_ns;
+    policy.read_only = read_only;
+    if (params && calls) {
+        for (size_t i = 0; i < value_count; i++)
+            params[i] = param_of(&values[i], bytes);
+        rc = run_script(engine, name, steps, count, params, calls, &policy, results, err);
+    } else {
+        (void)dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    }
+    free(params);
+    free(calls);
+    return rc;
+}
+
 int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
                  struct dsql_store_tx **tx, struct dsql_err *err)
 {

@@ -46,6 +46,20 @@ int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
                 const struct bridge_value *values, size_t fields, size_t count, const void *bytes,
                 struct dsql_cancel *cancel, int64_t timeout_ns, struct bridge_answer *answer);
 
+/* One call of a script. */
+struct bridge_step {
+    int32_t op;
+    int32_t expects; /* whether a token is expected: its values stand behind those of the input */
+    int64_t first;   /* of its values among those of the script */
+    int64_t fields, count;
+};
+
+/* results: NULL, or `count` of them, which the caller ends with dsql_result_fini(). */
+int bridge_script(struct bridge_engine *engine, const char *name, const struct bridge_step *steps,
+                  size_t count, const struct bridge_value *values, size_t value_count,
+                  const void *bytes, int read_only, struct dsql_cancel *cancel, int64_t timeout_ns,
+                  struct dsql_result *results, struct dsql_err *err);
+
 int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
                  struct dsql_store_tx **tx, struct dsql_err *err);
 

@@ -287,6 +287,9 @@ func limit(ctx context.Context) C.int64_t {
 
 // call runs one method, in tx or on the pool.
 func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answer, error) {
+	if p := planOf(ctx); p != nil {
+		return p.call(op, a)
+	}
 	var inTx *C.struct_dsql_store_tx
 	var cancel *C.struct_dsql_cancel
 	if tx == nil {

@@ -90,6 +90,7 @@ func isConditionFailed(err error) bool { return is(err, rcConditionFailed) }
 type outcome struct {
 	sync.Mutex
 	conflict  *Error // of a transaction; a call on the pool was already re-run by libdsql
+	spent     *Error // not applied, and not to be run again here: libdsql has done that as often as it may
 	condition *Error
 	unknown   *Error
 }
@@ -112,7 +113,11 @@ func note(ctx context.Context, inTx bool, err *Error) {
 	case C.DSQL_CONFLICT, C.DSQL_SCHEMA_CHANGED:
 		if inTx {
 			o.conflict = err
+		} else {
+			o.spent = err
 		}
+	case C.DSQL_LOST: // before COMMIT was sent
+		o.spent = err
 	case rcConditionFailed:
 		o.condition = err
 	case rcCommitUnknown:

@@ -18,6 +18,8 @@ import (
 // their rows anew in each run, and what an operation commits before its last transaction (history
 // nodes) may be written twice.
 //
+// A conflict whose retries are used up and a connection lost before COMMIT are ResourceExhausted, of which Temporal knows that nothing was applied.
+//
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
 func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
@@ -44,6 +46,9 @@ func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(
 				return got, condition
 			}
 		}
+		if o.conflict == nil && o.spent != nil {
+			return got, notApplied(o.spent)
+		}
 		if o.conflict == nil {
 			return got, err
 		}
@@ -53,7 +58,7 @@ func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(
 		}
 		decision := C.dsql_retry_next(&retry, policy, C.enum_dsql_rc(o.conflict.rc), C.int64_t(time.Since(began)), left)
 		if !decision.again {
-			return got, err
+			return got, notApplied(o.conflict)
 		}
 		timer := time.NewTimer(time.Duration(decision.wait_ns))
 		select {

@@ -7,8 +7,9 @@ import (
 	"go.temporal.io/server/common/persistence"
 )
 
-// Temporal's stores, with every operation that writes run as rerun says. Operations that only read are
-// single statements, which libdsql runs again by itself.
+// Temporal's stores. The operations of executions, shards and task queues are one script each, as plan.go says;
+// the others that write are run as rerun says. What only reads is a single statement, which libdsql runs again
+// by itself, or, for a mutable state, a script.
 
 type (
 	shardStore struct {
@@ -50,7 +51,7 @@ func (s *shardStore) GetOrCreateShard(ctx context.Context, request *persistence.
 }
 
 func (s *shardStore) UpdateShard(ctx context.Context, request *persistence.InternalUpdateShardRequest) error {
-	return rerunErr(ctx, s.e, "UpdateShard", s.ShardStore.UpdateShard, request)
+	return scriptedErr(ctx, s.e, "UpdateShard", &plan{shard: &request.PreviousRangeID}, s.ShardStore.UpdateShard, request)
 }
 
 func (s *taskStore) CreateTaskQueue(ctx context.Context, request *persistence.InternalCreateTaskQueueRequest) error {
@@ -58,7 +59,7 @@ func (s *taskStore) CreateTaskQueue(ctx context.Context, request *persistence.In
 }
 
 func (s *taskStore) UpdateTaskQueue(ctx context.Context, request *persistence.InternalUpdateTaskQueueRequest) (*persistence.UpdateTaskQueueResponse, error) {
-	return rerun(ctx, s.e, "UpdateTaskQueue", s.TaskStore.UpdateTaskQueue, request)
+	return scripted(ctx, s.e, "UpdateTaskQueue", &plan{queue: &request.PrevRangeID}, s.TaskStore.UpdateTaskQueue, request)
 }
 
 func (s *taskStore) DeleteTaskQueue(ctx context.Context, request *persistence.DeleteTaskQueueRequest) error {
@@ -66,7 +67,7 @@ func (s *taskStore) DeleteTaskQueue(ctx context.Context, request *persistence.De
 }
 
 func (s *taskStore) CreateTasks(ctx context.Context, request *persistence.InternalCreateTasksRequest) (*persistence.CreateTasksResponse, error) {
-	return rerun(ctx, s.e, "CreateTasks", s.TaskStore.CreateTasks, request)
+	return scripted(ctx, s.e, "CreateTasks", &plan{queue: &request.RangeID}, s.TaskStore.CreateTasks, request)
 }
 
 func (s *taskStore) CompleteTasksLessThan(ctx context.Context, request *persistence.CompleteTasksLessThanRequest) (int, error) {
@@ -114,19 +115,23 @@ func (s *clusterMetadataStore) PruneClusterMembership(ctx context.Context, reque
 }
 
 func (s *executionStore) CreateWorkflowExecution(ctx context.Context, request *persistence.InternalCreateWorkflowExecutionRequest) (*persistence.InternalCreateWorkflowExecutionResponse, error) {
-	return rerun(ctx, s.e, "CreateWorkflowExecution", s.ExecutionStore.CreateWorkflowExecution, request)
+	return scripted(ctx, s.e, "CreateWorkflowExecution", foreseeCreate(request), s.ExecutionStore.CreateWorkflowExecution, request)
 }
 
 func (s *executionStore) UpdateWorkflowExecution(ctx context.Context, request *persistence.InternalUpdateWorkflowExecutionRequest) error {
-	return rerunErr(ctx, s.e, "UpdateWorkflowExecution", s.ExecutionStore.UpdateWorkflowExecution, request)
+	return scriptedErr(ctx, s.e, "UpdateWorkflowExecution", foreseeUpdate(request), s.ExecutionStore.UpdateWorkflowExecution, request)
 }
 
 func (s *executionStore) ConflictResolveWorkflowExecution(ctx context.Context, request *persistence.InternalConflictResolveWorkflowExecutionRequest) error {
-	return rerunErr(ctx, s.e, "ConflictResolveWorkflowExecution", s.ExecutionStore.ConflictResolveWorkflowExecution, request)
+	return scriptedErr(ctx, s.e, "ConflictResolveWorkflowExecution", foreseeConflictResolve(request), s.ExecutionStore.ConflictResolveWorkflowExecution, request)
+}
+
+func (s *executionStore) GetWorkflowExecution(ctx context.Context, request *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error) {
+	return readState(ctx, s.e, s.ExecutionStore.GetWorkflowExecution, request)
 }
 
 func (s *executionStore) DeleteWorkflowExecution(ctx context.Context, request *persistence.DeleteWorkflowExecutionRequest) error {
-	return rerunErr(ctx, s.e, "DeleteWorkflowExecution", s.ExecutionStore.DeleteWorkflowExecution, request)
+	return scriptedErr(ctx, s.e, "DeleteWorkflowExecution", &plan{}, s.ExecutionStore.DeleteWorkflowExecution, request)
 }
 
 func (s *executionStore) DeleteCurrentWorkflowExecution(ctx context.Context, request *persistence.DeleteCurrentWorkflowExecutionRequest) error {
@@ -134,11 +139,11 @@ func (s *executionStore) DeleteCurrentWorkflowExecution(ctx context.Context, req
 }
 
 func (s *executionStore) SetWorkflowExecution(ctx context.Context, request *persistence.InternalSetWorkflowExecutionRequest) error {
-	return rerunErr(ctx, s.e, "SetWorkflowExecution", s.ExecutionStore.SetWorkflowExecution, request)
+	return scriptedErr(ctx, s.e, "SetWorkflowExecution", foreseeSet(request), s.ExecutionStore.SetWorkflowExecution, request)
 }
 
 func (s *executionStore) AddHistoryTasks(ctx context.Context, request *persistence.InternalAddHistoryTasksRequest) error {
-	return rerunErr(ctx, s.e, "AddHistoryTasks", s.ExecutionStore.AddHistoryTasks, request)
+	return scriptedErr(ctx, s.e, "AddHistoryTasks", &plan{shard: &request.RangeID}, s.ExecutionStore.AddHistoryTasks, request)
 }
 
 func (s *executionStore) RangeCompleteHistoryTasks(ctx context.Context, request *persistence.RangeCompleteHistoryTasksRequest) error {
@@ -158,7 +163,7 @@ func (s *executionStore) RangeDeleteReplicationTaskFromDLQ(ctx context.Context, 
 }
 
 func (s *executionStore) AppendHistoryNodes(ctx context.Context, request *persistence.InternalAppendHistoryNodesRequest) error {
-	return rerunErr(ctx, s.e, "AppendHistoryNodes", s.ExecutionStore.AppendHistoryNodes, request)
+	return scriptedErr(ctx, s.e, "AppendHistoryNodes", &plan{}, s.ExecutionStore.AppendHistoryNodes, request)
 }
 
 func (s *executionStore) DeleteHistoryNodes(ctx context.Context, request *persistence.InternalDeleteHistoryNodesRequest) error {

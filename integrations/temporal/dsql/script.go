@@ -1,0 +1,164 @@
+package dsql
+
+/*
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/server/common/persistence"
+)
+
+// step has the layout of struct bridge_step.
+type step struct {
+	op, expects          int32
+	first, fields, count int64
+}
+
+var _ [unsafe.Sizeof(step{}) - C.sizeof_struct_bridge_step]struct{}
+
+// joined is a script's calls as C gets them: their values behind each other, and one piece of bytes.
+func joined(calls []planned) ([]step, args) {
+	var steps []step
+	var all args
+	for i := range calls {
+		c := &calls[i]
+		if c.gone {
+			continue
+		}
+		s := step{op: int32(c.op), first: int64(len(all.values)), fields: int64(c.in.fields()), count: int64(c.in.rows)}
+		base := int64(len(all.bytes))
+		for _, v := range c.in.values {
+			if v.kind == C.BRIDGE_BYTES {
+				v.number += base
+			}
+			all.values = append(all.values, v)
+		}
+		all.bytes = append(all.bytes, c.in.bytes...)
+		for _, token := range c.expect {
+			s.expects = 1
+			all.add(token)
+		}
+		steps = append(steps, s)
+	}
+	return steps, all
+}
+
+// script runs calls as one transaction in one round trip. wanted: their answers are, in the order of the calls;
+// the script only reads then.
+func (e *engine) script(ctx context.Context, operation string, calls []planned, wanted bool) ([]answer, *Error, error) {
+	if err := e.use(); err != nil {
+		return nil, nil, err
+	}
+	defer e.release()
+	if err := e.enter(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer e.leave()
+	w, err := e.wake(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.rest(w)
+
+	steps, all := joined(calls)
+	name := C.CString(operation)
+	defer C.free(unsafe.Pointer(name))
+	var results *C.struct_dsql_result
+	readOnly := C.int(0)
+	if wanted {
+		readOnly = 1
+		results = (*C.struct_dsql_result)(C.calloc(C.size_t(len(steps)), C.sizeof_struct_dsql_result))
+		if results == nil {
+			return nil, nil, errors.New("dsql: out of memory")
+		}
+		defer C.free(unsafe.Pointer(results))
+	}
+	var values *C.struct_bridge_value
+	if len(all.values) > 0 {
+		values = (*C.struct_bridge_value)(unsafe.Pointer(&all.values[0]))
+	}
+	all.bytes = append(all.bytes, 0) // there is an address even if nothing was put in
+	var cerr C.struct_dsql_err
+	rc := C.bridge_script(e.c, name, (*C.struct_bridge_step)(unsafe.Pointer(&steps[0])), C.size_t(len(steps)),
+		values, C.size_t(len(all.values)), unsafe.Pointer(&all.bytes[0]), readOnly, w.handle, limit(ctx), results, &cerr)
+	answers := taken(results, len(steps))
+	if rc != 0 {
+		return nil, newError(operation, rc, &cerr), nil
+	}
+	return answers, nil, nil
+}
+
+func taken(results *C.struct_dsql_result, count int) []answer {
+	if results == nil {
+		return nil
+	}
+	answers := make([]answer, count)
+	for i, r := range unsafe.Slice(results, count) {
+		answers[i] = answer{affected: int64(r.affected), rows: int(r.rows)}
+		if r.rows > 0 {
+			answers[i].data = C.GoBytes(unsafe.Pointer(r.data), C.int(r.len))
+		}
+		C.dsql_result_fini(&unsafe.Slice(results, count)[i])
+	}
+	return answers
+}
+
+// scripted runs an operation of a store as one script, as its plan says. Where an expectation did not hold, a key
+// was there already, or the operation is none that a script can be, it is run without a plan.
+func scripted[Q, A any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) (A, error), request Q) (A, error) {
+	got, err := run(withPlan(ctx, p), request)
+	if err != nil || !p.fits() {
+		return rerun(ctx, e, operation, run, request)
+	}
+	_, failed, err := e.script(ctx, operation, p.steps, false)
+	if err != nil {
+		var none A
+		return none, err
+	}
+	if failed == nil || failed.is(C.DSQL_APPLIED) {
+		return got, nil
+	}
+	switch failed.rc {
+	case rcConditionFailed, C.DSQL_DUPLICATE, C.DSQL_INVALID, C.DSQL_TOO_LARGE:
+		return rerun(ctx, e, operation, run, request)
+	}
+	var none A
+	return none, scriptError(ctx, operation, failed)
+}
+
+func scriptedErr[Q any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) error, request Q) error {
+	_, err := scripted(ctx, e, operation, p, func(ctx context.Context, request Q) (struct{}, error) {
+		return struct{}{}, run(ctx, request)
+	}, request)
+	return err
+}
+
+// scriptError is Temporal's error for a script that did not end well. After Unavailable a shard is taken anew,
+// which costs more than the failure; what was certainly not applied is therefore ResourceExhausted, which
+// Temporal knows to mean that.
+func scriptError(ctx context.Context, operation string, failed *Error) error {
+	switch failed.rc {
+	case rcCommitUnknown:
+		return &persistence.TimeoutError{Msg: fmt.Sprintf("%s: %s", operation, failed.Error())}
+	case C.DSQL_CONFLICT, C.DSQL_SCHEMA_CHANGED, C.DSQL_LOST, C.DSQL_EMPTY, C.DSQL_THROTTLED, C.DSQL_LIMIT, C.DSQL_UNAVAILABLE:
+		return notApplied(failed)
+	}
+	return outward(ctx, failed)
+}
+
+func notApplied(failed *Error) error {
+	return &serviceerror.ResourceExhausted{
+		Cause:   enumspb.RESOURCE_EXHAUSTED_CAUSE_SYSTEM_OVERLOADED,
+		Scope:   enumspb.RESOURCE_EXHAUSTED_SCOPE_SYSTEM,
+		Message: failed.Error(),
+	}
+}
