@@ -1,8 +1,8 @@
 /*
- * Functions of PostgreSQL's own that read or write files, signal or promote the server, or look at
- * its configuration. PostgreSQL grants few of them to everybody; here no grant helps. They are
- * found by the names of their C functions, which no statement can change, and remembered as one
- * flag for each built-in.
+ * Functions of PostgreSQL's own that read or write files, signal or promote the server, look at its
+ * configuration, or take what all sessions share. PostgreSQL grants few of them to everybody; here
+ * no grant helps. They are found by the names of their C functions, which no statement can change,
+ * and remembered as one flag for each built-in.
  */
 #include "local/module/module.h"
 
@@ -56,6 +56,9 @@ static const struct {
     {"brin_summarize_*", OUTSIDE},
     {"brin_desummarize_*", OUTSIDE},
     {"gin_clean_pending_list", OUTSIDE},
+    /* The table of locks is everybody's: when one session fills it, nobody can log in. */
+    {"pg_advisory_*", OUTSIDE},
+    {"pg_try_advisory_*", OUTSIDE},
     /* The endpoint's own session ends statements that wait for DDL. */
     {"pg_cancel_backend", OTHER_SESSIONS},
     {"pg_terminate_backend", OTHER_SESSIONS},

@@ -8,6 +8,7 @@
 #include <common/hashfn.h>
 #include <executor/executor.h>
 #include <nodes/execnodes.h>
+#include <nodes/nodeFuncs.h>
 #include <utils/hsearch.h>
 #include <utils/memutils.h>
 #include <utils/rel.h>
@@ -21,10 +22,10 @@ struct keyed_index {
     Oid oid;
     bool unique, primary;
     IndexInfo *info;
-    TupleDesc desc;
     FmgrInfo
         *hashes[INDEX_MAX_KEYS]; /* NULL: a type that can't be hashed, all values count as one */
     Oid collations[INDEX_MAX_KEYS];
+    int16 lengths[INDEX_MAX_KEYS]; /* typlen of the values */
 };
 
 struct keyed_relation {
@@ -39,17 +40,29 @@ static HTAB *relations;
 static struct dsql_key *keys;
 static int key_count, key_room;
 
-static void open_index(struct keyed_index *out, Relation index)
+/* What is computed from a row for the index's column. That is not always what the index stores:
+ * of a name it keeps a C string, of a polygon a box. */
+static Oid type_of_values(Relation rel, const IndexInfo *info, int column, ListCell **expression)
+{
+    AttrNumber number = info->ii_IndexAttrNumbers[column];
+    if (number != 0)
+        return TupleDescAttr(RelationGetDescr(rel), number - 1)->atttypid;
+    Oid type = exprType(lfirst(*expression));
+    *expression = lnext(info->ii_Expressions, *expression);
+    return type;
+}
+
+static void open_index(struct keyed_index *out, Relation rel, Relation index)
 {
     out->oid = RelationGetRelid(index);
     out->unique = index->rd_index->indisunique;
     out->primary = index->rd_index->indisprimary;
-    out->desc = CreateTupleDescCopy(RelationGetDescr(index));
     out->info = BuildIndexInfo(index);
+    ListCell *expression = list_head(out->info->ii_Expressions);
     for (int i = 0; i < out->info->ii_NumIndexKeyAttrs; i++) {
-        TypeCacheEntry *type =
-            lookup_type_cache(TupleDescAttr(RelationGetDescr(index), i)->atttypid,
-                              TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+        Oid type_id = type_of_values(rel, out->info, i, &expression);
+        TypeCacheEntry *type = lookup_type_cache(type_id, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+        out->lengths[i] = type->typlen;
         out->hashes[i] =
             OidIsValid(type->hash_extended_proc) ? &type->hash_extended_proc_finfo : NULL;
         out->collations[i] = index->rd_indcollation[i];
@@ -76,7 +89,7 @@ static struct keyed_relation *relation_of(Relation rel)
         fresh.indexes = palloc0((Size)(list_length(indexes) + 1) * sizeof(*fresh.indexes));
         foreach (cell, indexes) {
             Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-            open_index(&fresh.indexes[fresh.index_count++], index);
+            open_index(&fresh.indexes[fresh.index_count++], rel, index);
             index_close(index, NoLock);
         }
         fresh.estate = CreateExecutorState();
@@ -96,6 +109,13 @@ struct key {
     uint64 hash;
     Size size;
 };
+
+static Size size_of(Datum value, int16 length)
+{
+    if (length > 0)
+        return (Size)length;
+    return length == -1 ? toast_raw_datum_size(value) - VARHDRSZ : strlen(DatumGetCString(value));
+}
 
 static struct key key_of(struct keyed_relation *relation, struct keyed_index *index,
                          TupleTableSlot *row)
@@ -117,7 +137,6 @@ static struct key key_of(struct keyed_relation *relation, struct keyed_index *in
     key.there = true;
     for (int i = 0; i < info->ii_NumIndexKeyAttrs; i++) {
         uint64 part = 0;
-        int length = TupleDescAttr(index->desc, i)->attlen;
         if (nulls[i])
             key.distinct = key.distinct || !info->ii_NullsNotDistinct;
         else if (index->unique && index->hashes[i])
@@ -126,7 +145,7 @@ static struct key key_of(struct keyed_relation *relation, struct keyed_index *in
         key.hash = hash_combine64(key.hash, part);
         key.size += i > 0 ? KEY_COLUMN : 0;
         if (!nulls[i])
-            key.size += length > 0 ? (Size)length : toast_raw_datum_size(values[i]) - VARHDRSZ;
+            key.size += size_of(values[i], index->lengths[i]);
     }
     MemoryContextSwitchTo(caller);
     return key;
