@@ -92,8 +92,10 @@ struct dsql_pool_options {
     int64_t staggered_startup_ns; /* wait up to so long before the first connect; 0: do not */
 
     enum dsql_budget_kind budget;
-    char budget_table[256]; /* of a fleet: the DynamoDB table */
-    int64_t cluster_rate;   /* connects a second of the whole fleet */
+    /* DynamoDB tables of a fleet. LEASES: where connections, and where connects are counted; what
+     * has none is not shared. BLOCKS has everything in lease_table. */
+    char lease_table[256], limiter_table[256];
+    int64_t cluster_rate; /* connects a second of the whole fleet */
     int64_t cluster_burst;
     int64_t cluster_connections;
     int64_t cluster_headroom; /* of them, left unused by the fleet */

@@ -1,5 +1,7 @@
 #include "budget/budget.h"
 
+#include <string.h>
+
 #include "budget/fleet.h"
 
 void dsql_budget_after_fork(void)
@@ -15,6 +17,10 @@ enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
     case DSQL_BUDGET_LOCAL:
         return dsql_budget_local(options, budget, err);
     case DSQL_BUDGET_LEASES:
+        if (options->lease_table && options->limiter_table &&
+            strcmp(options->lease_table, options->limiter_table) != 0)
+            return dsql_budget_split(options, budget, err);
+        return dsql_budget_fleet(options, budget, err);
     case DSQL_BUDGET_BLOCKS:
         return dsql_budget_fleet(options, budget, err);
     }

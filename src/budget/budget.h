@@ -1,6 +1,7 @@
 /*
  * budget: who may hold how many connections, and who may make one now. One interface, asked by a
- * pool's opener thread; implementations: local.c (this process alone) and the fleet's.
+ * pool's opener thread; implementations: local.c (this process alone), the fleet's, and split.c
+ * (the two things counted in different places).
  *
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. The
  * order of an open is token, slot, permit, connect; a permit that was taken is used at once.
@@ -67,9 +68,11 @@ struct dsql_budget_options {
     const char *region;
     const char *service; /* the owner's name */
     int64_t rate, burst; /* of this process */
-    const char *table;   /* of a fleet */
+    /* Where a fleet counts. `leases`: its connections, and its connects; an empty one is not
+     * shared. `blocks`: everything is in lease_table. */
+    const char *lease_table, *limiter_table;
     int64_t cluster_rate, cluster_burst, cluster_connections;
-    int64_t headroom;                     /* of the connections, kept free */
+    int64_t cluster_headroom;             /* of the connections, kept free */
     int64_t ttl_ns;                       /* how long an owner may be silent */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect; else held */
     struct dsql_metrics *metrics;         /* may be NULL */
@@ -90,6 +93,10 @@ void dsql_budget_local_after_fork(void);
 
 /* local.c: one bucket for each endpoint of the process; slots are what is wanted. */
 DSQL_MUST_USE enum dsql_rc dsql_budget_local(const struct dsql_budget_options *options,
+                                             struct dsql_budget **budget, struct dsql_err *err);
+
+/* split.c: `leases` whose two tables differ, or of which one is empty. */
+DSQL_MUST_USE enum dsql_rc dsql_budget_split(const struct dsql_budget_options *options,
                                              struct dsql_budget **budget, struct dsql_err *err);
 
 #endif

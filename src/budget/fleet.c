@@ -68,6 +68,16 @@ void dsql_fleet_endpoint(const char *endpoint, char *name, size_t size)
     (void)snprintf(name, size, "%.*s", (int)len, endpoint);
 }
 
+bool dsql_fleet_connects_only(const struct dsql_budget_options *o)
+{
+    return o->kind == DSQL_BUDGET_LEASES && (!o->lease_table || o->lease_table[0] == '\0');
+}
+
+const char *dsql_fleet_table(const struct dsql_budget_options *o)
+{
+    return dsql_fleet_connects_only(o) ? o->limiter_table : o->lease_table;
+}
+
 /* --- the handles ------------------------------------------------------------------------------ */
 
 /* A pool that drains needs what it still holds, and nothing more. */
@@ -373,14 +383,15 @@ static const struct dsql_budget_ops ops = {
 
 static enum dsql_rc check(const struct dsql_budget_options *o, struct dsql_err *err)
 {
-    if (!o->table || o->table[0] == '\0') {
+    if (!dsql_fleet_table(o) || dsql_fleet_table(o)[0] == '\0') {
         (void)dsql_err_set(err, DSQL_INVALID, "a fleet's budget needs a DynamoDB table");
         dsql_err_hint(err, "set DSQL_DISTRIBUTED_CONN_LEASE_TABLE");
         return DSQL_INVALID;
     }
-    if (o->cluster_connections < 1 || o->headroom < 0 || o->headroom >= o->cluster_connections ||
-        o->cluster_rate < 1 || o->cluster_rate > 1000000 || o->cluster_burst < 1 ||
-        o->cluster_burst > 1000000 || o->ttl_ns < DSQL_S || o->ttl_ns > DSQL_H)
+    if (o->cluster_connections < 1 || o->cluster_headroom < 0 ||
+        o->cluster_headroom >= o->cluster_connections || o->cluster_rate < 1 ||
+        o->cluster_rate > 1000000 || o->cluster_burst < 1 || o->cluster_burst > 1000000 ||
+        o->ttl_ns < DSQL_S || o->ttl_ns > DSQL_H)
         return dsql_err_set(err, DSQL_INVALID,
                             "a fleet's limits must be positive, its headroom below the connections "
                             "and its TTL from 1s to 1h");
@@ -393,7 +404,7 @@ static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_option
     char endpoint[300];
     dsql_fleet_endpoint(o->endpoint, endpoint, sizeof(endpoint));
     (void)snprintf(f->region, sizeof(f->region), "%s", o->region);
-    (void)snprintf(f->table, sizeof(f->table), "%s", o->table);
+    (void)snprintf(f->table, sizeof(f->table), "%s", dsql_fleet_table(o));
     f->clock = o->clock;
     f->log = o->log;
     f->credentials = dsql_credentials_hold(credentials);
@@ -498,7 +509,8 @@ enum dsql_rc dsql_budget_fleet(const struct dsql_budget_options *o, struct dsql_
         rc = handle_new(o, &h, err);
     if (rc || !h)
         return rc;
-    (void)snprintf(key, sizeof(key), "%d %s %s", (int)o->kind, o->table, o->endpoint);
+    (void)snprintf(key, sizeof(key), "%d %d %s %s", (int)o->kind, dsql_fleet_connects_only(o),
+                   dsql_fleet_table(o), o->endpoint);
     pthread_mutex_lock(&fleets_lock);
     struct fleet *f = fleets;
     while (f && strcmp(f->key, key) != 0)

@@ -40,6 +40,11 @@ struct dsql_fleet_protocol {
     int64_t timeout_ns; /* for one request */
 };
 
+/* Where a fleet with these options counts: lease_table, or limiter_table if only connects are
+ * shared. */
+bool dsql_fleet_connects_only(const struct dsql_budget_options *options);
+const char *dsql_fleet_table(const struct dsql_budget_options *options);
+
 /* endpoint is the fleet's name of the cluster: see dsql_fleet_endpoint(). */
 DSQL_MUST_USE enum dsql_rc dsql_fleet_blocks(const struct dsql_budget_options *options,
                                              const char *endpoint,

@@ -104,7 +104,7 @@ static void status(struct dsql_fleet_protocol *p, struct dsql_mono now,
     status->burst = b->core.config.burst;
     status->permits = dsql_blocks_permits(&b->core, now);
     status->fleet_used = b->core.known ? dsql_registry_sum(&b->core.view, DSQL_SLOTS) : -1;
-    status->fleet_limit = b->core.config.limit;
+    status->fleet_limit = b->core.config.connections;
     status->throttled = b->throttled;
 }
 
@@ -125,8 +125,8 @@ enum dsql_rc dsql_fleet_blocks(const struct dsql_budget_options *options, const 
                                struct dsql_fleet_protocol **protocol, struct dsql_err *err)
 {
     struct dsql_blocks_config config = {
-        .limit = options->cluster_connections,
-        .headroom = options->headroom,
+        .connections = options->cluster_connections,
+        .headroom = options->cluster_headroom,
         .rate = options->cluster_rate,
         .burst = options->cluster_burst,
         .ttl_ns = options->ttl_ns,
@@ -137,7 +137,7 @@ enum dsql_rc dsql_fleet_blocks(const struct dsql_budget_options *options, const 
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     (void)snprintf(config.id, sizeof(config.id), "%016llx", (unsigned long long)dsql_nonce());
     (void)snprintf(config.name, sizeof(config.name), "%s", options->service);
-    (void)snprintf(b->table, sizeof(b->table), "%s", options->table);
+    (void)snprintf(b->table, sizeof(b->table), "%s", dsql_fleet_table(options));
     (void)snprintf(b->endpoint, sizeof(b->endpoint), "%s", endpoint);
     b->protocol.ops = &ops;
     b->clock = options->clock;

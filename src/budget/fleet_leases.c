@@ -83,7 +83,8 @@ static bool next(struct dsql_fleet_protocol *p, struct dsql_mono now, const char
         .endpoint = l->endpoint,
         .service = l->service,
         .owner = l->core.config.owner,
-        .limit = l->core.config.limit,
+        .connections = l->core.config.connections,
+        .headroom = l->core.config.headroom,
         .rate = l->core.config.rate,
         .now = l->made,
         .from = l->from,
@@ -144,8 +145,10 @@ static void status(struct dsql_fleet_protocol *p, struct dsql_mono now,
     status->rate = status->rate_limit = (double)l->core.config.rate;
     status->burst = l->core.config.rate;
     status->permits = l->core.permits;
-    status->fleet_used = l->active; /* as of the last survey */
-    status->fleet_limit = l->core.config.limit;
+    if (!l->core.config.connects_only) {
+        status->fleet_used = l->active; /* as of the last survey */
+        status->fleet_limit = l->core.config.connections;
+    }
     status->throttled = l->throttled;
 }
 
@@ -166,16 +169,18 @@ enum dsql_rc dsql_fleet_leases(const struct dsql_budget_options *options, const 
                                struct dsql_fleet_protocol **protocol, struct dsql_err *err)
 {
     struct dsql_leases_config config = {
-        .limit = options->cluster_connections - options->headroom,
+        .connections = options->cluster_connections,
+        .headroom = options->cluster_headroom,
         .rate = options->cluster_rate,
         .ttl_ns = DSQL_LEASE_TTL_S * DSQL_S,
+        .connects_only = dsql_fleet_connects_only(options),
     };
     struct dsql_rng rng = dsql_rng_from_os();
     struct leases *l = calloc(1, sizeof(*l));
     if (!l)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     (void)snprintf(config.owner, sizeof(config.owner), "%016llx", (unsigned long long)dsql_nonce());
-    (void)snprintf(l->table, sizeof(l->table), "%s", options->table);
+    (void)snprintf(l->table, sizeof(l->table), "%s", dsql_fleet_table(options));
     (void)snprintf(l->endpoint, sizeof(l->endpoint), "%s", endpoint);
     (void)snprintf(l->service, sizeof(l->service), "%s", options->service);
     l->protocol.ops = &ops;

@@ -83,8 +83,8 @@ static json_t *counter_part(const struct dsql_lease_place *p, int64_t add)
                          "SET active = if_not_exists(active, :zero) + :n, updated_ms = :now",
                          "ConditionExpression", "attribute_not_exists(active) OR active <= :most",
                          "ExpressionAttributeValues", ":zero", dsql_ddb_number(0), ":n",
-                         dsql_ddb_number(add), ":most", dsql_ddb_number(p->limit - add), ":now",
-                         now_ms);
+                         dsql_ddb_number(add), ":most",
+                         dsql_ddb_number(p->connections - p->headroom - add), ":now", now_ms);
     else
         rest = json_pack("{s:s,s:s,s:{s:o,s:o}}", "UpdateExpression",
                          "SET active = active - :n, updated_ms = :now", "ConditionExpression",

@@ -32,7 +32,7 @@ bool dsql_lease_read(const json_t *item, struct dsql_lease_item *lease);
 /* Where the items are, whose they are, and by which clock. */
 struct dsql_lease_place {
     const char *table, *endpoint, *service, *owner;
-    int64_t limit, rate;
+    int64_t connections, headroom, rate; /* of the cluster */
     struct dsql_wall now;
     json_t *from; /* SCAN: where the page before ended; NULL for the first */
 };

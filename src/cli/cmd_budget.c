@@ -134,8 +134,8 @@ static void status_json(const struct place *place, const struct dsql_registry *r
     print_json_text(place->endpoint);
     fputs(", \"table\": ", stdout);
     print_json_text(place->name);
-    printf(", \"limit\": %lld, \"headroom\": %lld", (long long)place->config.conn_limit,
-           (long long)place->config.budget_headroom);
+    printf(", \"limit\": %lld, \"headroom\": %lld", (long long)place->config.cluster_connections,
+           (long long)place->config.cluster_headroom);
     if (r->exists) {
         printf(",\n \"blocks\": {\"slots\": %lld, \"flow\": %.3f, \"rate\": %.3f, \"pot\": %lld, "
                "\"purses\": %lld, \"version\": %lld, \"owners\": [",
@@ -171,7 +171,7 @@ static void status_plain(const struct place *place, const struct dsql_registry *
         printf("\nblocks: %lld of %lld slots taken; %.1f of %.1f connects/s handed out; permits: "
                "%lld in the pot, up to %lld in hand\n",
                (long long)dsql_registry_sum(r, DSQL_SLOTS),
-               (long long)(place->config.conn_limit - place->config.budget_headroom),
+               (long long)(place->config.cluster_connections - place->config.cluster_headroom),
                (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
                (long long)r->pot, (long long)dsql_registry_purses(r));
         printf("  %-16s  %-20s %6s %6s %7s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",

@@ -249,15 +249,16 @@ static int work_and_watch(struct up *up)
     enum dsql_rc rc = dsql_up_work_new(&options, &up->work, &err);
     if (rc)
         return dsql_complain(&err);
-    bool shared = up->pool_options.budget != DSQL_BUDGET_LOCAL;
-    struct dsql_up_summary summary = {
-        .endpoint = up->pool_options.endpoint,
-        .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
-        .connections = up->connections,
-        .threads = up->threads,
-        .accounts = up->accounts,
-        .rate = (double)(shared ? up->pool_options.cluster_rate : up->pool_options.rate),
-        .burst = shared ? up->pool_options.cluster_burst : up->pool_options.burst};
+    const struct dsql_pool_options *pool = &up->pool_options;
+    bool shared = pool->budget == DSQL_BUDGET_BLOCKS ||
+                  (pool->budget == DSQL_BUDGET_LEASES && pool->limiter_table[0] != '\0');
+    struct dsql_up_summary summary = {.endpoint = up->pool_options.endpoint,
+                                      .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
+                                      .connections = up->connections,
+                                      .threads = up->threads,
+                                      .accounts = up->accounts,
+                                      .rate = (double)(shared ? pool->cluster_rate : pool->rate),
+                                      .burst = shared ? pool->cluster_burst : pool->burst};
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system);
     rc = dsql_up_work_start(up->work, &err);
     if (!rc)
@@ -288,7 +289,7 @@ static int run_parts(struct up *up)
             fprintf(stderr, "dsql up: no DSQL_ENDPOINT, so starting an endpoint on this machine\n");
         rc = dsql_up_local_start(&up->local, &up->stop, &err);
     }
-    if (!rc && dsql_metrics_new(up->config.service_name, &up->metrics))
+    if (!rc && dsql_metrics_new(up->config.service, &up->metrics))
         rc = dsql_err_set(&err, DSQL_NO_MEMORY, "out of memory");
     if (!rc)
         rc = open_pool(up, &err);

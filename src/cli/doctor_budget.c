@@ -22,8 +22,8 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
                         dsql_config_budget_table(&doctor->config));
         return;
     }
-    int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.conn_limit;
-    bool slowed = r->rate < doctor->config.limiter_limit * DSQL_PERMIT;
+    int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.cluster_connections;
+    bool slowed = r->rate < doctor->config.cluster_rate * DSQL_PERMIT;
     dsql_doctor_say(doctor,
                     slots > limit ? DSQL_FOUND_BUDGET_OVER
                     : slowed      ? DSQL_FOUND_BUDGET_SLOWED
@@ -45,6 +45,18 @@ static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_surve
                     (long long)leases->leases, ttl ? "on" : "off");
 }
 
+/* With `leases` the connects may have a table of their own. */
+static enum dsql_rc look_at_limiter(const struct dsql_doctor *doctor,
+                                    const struct dsql_budget_table *leases, bool *ttl,
+                                    struct dsql_err *err)
+{
+    struct dsql_budget_table limiter = *leases;
+    limiter.table = doctor->config.limiter_table;
+    if (!doctor->config.limiter_enabled || strcmp(limiter.table, leases->table) == 0)
+        return DSQL_OK;
+    return dsql_budget_ttl(&limiter, ttl, err);
+}
+
 static void look(struct dsql_doctor *doctor, const struct dsql_budget_table *table)
 {
     struct dsql_registry registry = {0};
@@ -58,6 +70,8 @@ static void look(struct dsql_doctor *doctor, const struct dsql_budget_table *tab
         rc = dsql_budget_leases(table, dsql_clock_wall(&dsql_clock_system), &leases, &err);
         if (!rc)
             rc = dsql_budget_ttl(table, &ttl, &err);
+        if (!rc && ttl)
+            rc = look_at_limiter(doctor, table, &ttl, &err);
     }
     if (rc)
         say_failure(doctor, &err);

@@ -45,13 +45,12 @@ static void check_churn(struct dsql_doctor *doctor)
     char memory[DSQL_DURATION_TEXT_MAX];
     int64_t lifetime_ns = c->reservoir_enabled ? c->base_lifetime_ns : c->max_conn_lifetime_ns;
     double churn = (double)c->max_open * (double)DSQL_S / (double)lifetime_ns;
-    if (churn > 0.5 * (double)c->rate_limit)
+    if (churn > 0.5 * (double)c->rate)
         dsql_doctor_say(
             doctor, DSQL_FOUND_LIMITS_CHURN,
             "replacing %lld connections every %s takes %.1f connects a second of the %lld "
             "this process may make: little is left for recovery",
-            (long long)c->max_open, duration(lifetime_ns, &memory), churn,
-            (long long)c->rate_limit);
+            (long long)c->max_open, duration(lifetime_ns, &memory), churn, (long long)c->rate);
     else if (c->reservoir_enabled && lifetime_ns < SHORT_LIFETIME_NS)
         dsql_doctor_say(doctor, DSQL_FOUND_LIMITS_LIFETIME,
                         "DSQL_RESERVOIR_BASE_LIFETIME is %s: the fleet opens each connection %lld "
@@ -74,10 +73,8 @@ void dsql_doctor_limits(struct dsql_doctor *doctor)
         doctor, DSQL_FOUND_LIMITS_OK,
         "at most %lld of the cluster's %d connections, %lld of its %d connects a second; "
         "full in about %lld s",
-        (long long)c->max_open, CLUSTER_CONNECTIONS, (long long)c->rate_limit, CLUSTER_RATE,
-        (long long)(c->max_open > c->burst_limit
-                        ? (c->max_open - c->burst_limit) / c->rate_limit + 1
-                        : 1));
+        (long long)c->max_open, CLUSTER_CONNECTIONS, (long long)c->rate, CLUSTER_RATE,
+        (long long)(c->max_open > c->burst ? (c->max_open - c->burst) / c->rate + 1 : 1));
 }
 
 void dsql_doctor_endpoint(struct dsql_doctor *doctor)

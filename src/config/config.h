@@ -115,7 +115,8 @@ void dsql_config_defaults(struct dsql_config *config);
 /* Whether there is an ERROR, even one that the report had no room for. */
 bool dsql_config_has_error(const struct dsql_config_report *report);
 
-/* The table of the fleet's budget, which two variables can name; may be empty. */
+/* The table of the fleet's budget, which two variables can name: that of the connections, if they
+ * are shared; may be empty. */
 const char *dsql_config_budget_table(const struct dsql_config *config);
 
 /* Writes one line for each finding; of each kind that some were dropped of, a last one with their

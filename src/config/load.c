@@ -393,7 +393,9 @@ void dsql_config_defaults(struct dsql_config *config)
 
 const char *dsql_config_budget_table(const struct dsql_config *config)
 {
-    return config->lease_table[0] != '\0' ? config->lease_table : config->limiter_table;
+    bool connects_only = config->limiter_enabled && !config->lease_enabled;
+    return connects_only || config->lease_table[0] == '\0' ? config->limiter_table
+                                                           : config->lease_table;
 }
 
 bool dsql_config_has_error(const struct dsql_config_report *report)

@@ -7,7 +7,7 @@
  *   (C2) the shortest lifetime, base - jitter/2, is at least twice the guard window and positive
  *   (C3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard window
  *   (C4) no longest delay is shorter than the first one
- *   (C5) a shared budget has a table, or the report has an error
+ *   (C5) what is shared has a table, or the report has an error
  *   (C6) the budget is of a known kind, or the report has an error; its headroom leaves a connection
  */
 /* clang-format on */
@@ -124,31 +124,111 @@ static void need_table(struct dsql_config_loading *l, bool enabled, const char *
                          dsql_settings[switch_setting].variable);
 }
 
+/* What was chosen has no effect; the caller has set what holds. */
+static void ignored(struct dsql_config_loading *l, enum dsql_setting setting, const char *why)
+{
+    const char *variable = l->report->source[setting].variable;
+    l->report->source[setting].origin = variable ? DSQL_ORIGIN_ADJUSTED : DSQL_ORIGIN_DERIVED;
+    if (variable)
+        dsql_config_find(l, DSQL_FINDING_ADJUSTED, dsql_span_of(variable), " is ignored: %s", why);
+}
+
+static void follow_table(struct dsql_config_loading *l, enum dsql_setting setting, char *table,
+                         const char *other)
+{
+    if (table[0] != '\0' || other[0] == '\0')
+        return;
+    memcpy(table, other, DSQL_CONFIG_TEXT_MAX);
+    l->report->source[setting].origin = DSQL_ORIGIN_DERIVED;
+}
+
+/* A budget that was asked for by its name may have its table in either variable. */
+static void one_table_at_least(struct dsql_config_loading *l)
+{
+    struct dsql_config *c = l->config;
+    follow_table(l, DSQL_SETTING_lease_table, c->lease_table, c->limiter_table);
+    follow_table(l, DSQL_SETTING_limiter_table, c->limiter_table, c->lease_table);
+    if (c->lease_table[0] == '\0')
+        dsql_config_find(l, DSQL_FINDING_ERROR,
+                         dsql_span_of(dsql_settings[DSQL_SETTING_lease_table].variable),
+                         " is not set but DSQL_BUDGET is %s; name the DynamoDB table", c->budget);
+}
+
+static void blocks_rules(struct dsql_config_loading *l)
+{
+    static const char why[] = "DSQL_BUDGET=blocks shares connects and connections, in one item";
+    struct dsql_config *c = l->config;
+    c->lease_enabled = c->limiter_enabled = true;
+    ignored(l, DSQL_SETTING_lease_enabled, why);
+    ignored(l, DSQL_SETTING_limiter_enabled, why);
+    one_table_at_least(l);
+    if (strcmp(c->lease_table, c->limiter_table) != 0) {
+        memcpy(c->limiter_table, c->lease_table, sizeof(c->limiter_table));
+        ignored(l, DSQL_SETTING_limiter_table, why);
+    }
+}
+
+/* A switch that nobody touched is on. */
+static void leases_rules(struct dsql_config_loading *l)
+{
+    struct dsql_config *c = l->config;
+    const struct {
+        enum dsql_setting setting;
+        bool *on;
+    } switches[] = {{DSQL_SETTING_lease_enabled, &c->lease_enabled},
+                    {DSQL_SETTING_limiter_enabled, &c->limiter_enabled}};
+    for (size_t i = 0; i < DSQL_COUNT_OF(switches); i++) {
+        if (dsql_config_is_chosen(l, switches[i].setting))
+            continue;
+        *switches[i].on = true;
+        l->report->source[switches[i].setting].origin = DSQL_ORIGIN_DERIVED;
+    }
+    one_table_at_least(l);
+    if (!c->lease_enabled && !c->limiter_enabled)
+        dsql_config_find(l, DSQL_FINDING_ERROR, DSQL_SPAN("DSQL_BUDGET"),
+                         " is leases but %s and %s are false; turn one of them on, or set local",
+                         dsql_settings[DSQL_SETTING_lease_enabled].variable,
+                         dsql_settings[DSQL_SETTING_limiter_enabled].variable);
+}
+
+static void local_rules(struct dsql_config_loading *l)
+{
+    static const char why[] = "DSQL_BUDGET=local shares nothing";
+    struct dsql_config *c = l->config;
+    if (c->lease_enabled)
+        ignored(l, DSQL_SETTING_lease_enabled, why);
+    if (c->limiter_enabled)
+        ignored(l, DSQL_SETTING_limiter_enabled, why);
+    c->lease_enabled = c->limiter_enabled = false;
+}
+
 static void budget_rules(struct dsql_config_loading *l)
 {
     struct dsql_config *c = l->config;
     struct dsql_span kind = dsql_span_of(c->budget);
-    bool fleet = dsql_span_eq(kind, DSQL_SPAN("blocks")) || dsql_span_eq(kind, DSQL_SPAN("leases"));
-    if (kind.len > 0 && !fleet && !dsql_span_eq(kind, DSQL_SPAN("local")))
+    if (dsql_span_eq(kind, DSQL_SPAN("blocks")))
+        blocks_rules(l);
+    else if (dsql_span_eq(kind, DSQL_SPAN("leases")))
+        leases_rules(l);
+    else if (dsql_span_eq(kind, DSQL_SPAN("local")))
+        local_rules(l);
+    else if (kind.len > 0)
         dsql_config_find(l, DSQL_FINDING_ERROR, DSQL_SPAN("DSQL_BUDGET"),
                          " is %s; it can be local, blocks or leases", dsql_shown(kind).text);
-    if (fleet && c->lease_table[0] == '\0' && c->limiter_table[0] == '\0')
-        dsql_config_find(l, DSQL_FINDING_ERROR,
-                         dsql_span_of(dsql_settings[DSQL_SETTING_lease_table].variable),
-                         " is not set but DSQL_BUDGET is %s; name the DynamoDB table", c->budget);
-    at_most(l, DSQL_SETTING_budget_headroom, &c->budget_headroom, c->conn_limit - 1,
+    else {
+        need_table(l, c->lease_enabled, c->lease_table, DSQL_SETTING_lease_table,
+                   DSQL_SETTING_lease_enabled);
+        need_table(l, c->limiter_enabled, c->limiter_table, DSQL_SETTING_limiter_table,
+                   DSQL_SETTING_limiter_enabled);
+    }
+    at_most(l, DSQL_SETTING_cluster_headroom, &c->cluster_headroom, c->cluster_connections - 1,
             "leaves nothing of DSQL_DISTRIBUTED_CONN_LIMIT");
 }
 
 void dsql_config_apply_rules(struct dsql_config_loading *l)
 {
-    struct dsql_config *c = l->config;
     size_rules(l);
     lifetime_rules(l);
     delay_rules(l);
     budget_rules(l);
-    need_table(l, c->lease_enabled, c->lease_table, DSQL_SETTING_lease_table,
-               DSQL_SETTING_lease_enabled);
-    need_table(l, c->limiter_enabled, c->limiter_table, DSQL_SETTING_limiter_table,
-               DSQL_SETTING_limiter_enabled);
 }

@@ -31,7 +31,8 @@ int64_t dsql_blocks_still_ns(int64_t ttl_ns)
 void dsql_blocks_init(struct dsql_blocks *b, const struct dsql_blocks_config *config,
                       struct dsql_rng rng, struct dsql_mono now)
 {
-    assert(config->limit > 0 && config->headroom >= 0 && config->headroom < config->limit);
+    assert(config->connections > 0 && config->headroom >= 0 &&
+           config->headroom < config->connections);
     assert(config->rate > 0 && config->burst > 0 && config->ttl_ns >= DSQL_MS);
     assert(strlen(config->id) == DSQL_OWNER_ID_LEN);
     *b = (struct dsql_blocks){
@@ -65,7 +66,7 @@ struct dsql_block *dsql_blocks_own(const struct dsql_blocks *b)
 
 static int64_t total(const struct dsql_blocks *b)
 {
-    return b->config.limit - b->config.headroom;
+    return b->config.connections - b->config.headroom;
 }
 
 static int64_t free_slots(const struct dsql_blocks *b)

@@ -44,8 +44,8 @@ enum {
 struct dsql_blocks_config {
     char id[DSQL_OWNER_ID_LEN + 1]; /* 16 hex digits that no other owner has; the first identity */
     char name[DSQL_OWNER_NAME_MAX + 1];
-    int64_t limit;    /* connections of the cluster */
-    int64_t headroom; /* of them kept free, for owners that are silent longer than the TTL */
+    int64_t connections; /* of the cluster */
+    int64_t headroom;    /* of them kept free, for owners that are silent longer than the TTL */
     int64_t rate, burst;
     int64_t ttl_ns;
 };
@@ -124,7 +124,7 @@ struct dsql_blocks {
     } counts;
 };
 
-/* rate, burst, limit, ttl_ns > 0; 0 <= headroom < limit. */
+/* connections, rate, burst, ttl_ns > 0; 0 <= headroom < connections. */
 void dsql_blocks_init(struct dsql_blocks *blocks, const struct dsql_blocks_config *config,
                       struct dsql_rng rng, struct dsql_mono now);
 void dsql_blocks_fini(struct dsql_blocks *blocks);

@@ -33,7 +33,8 @@ static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
 enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_config *config,
                               struct dsql_rng rng, struct dsql_mono now)
 {
-    assert(config->limit > 0 && config->rate > 0 && config->ttl_ns >= DSQL_S);
+    assert(config->headroom >= 0 && config->headroom < config->connections);
+    assert(config->rate > 0 && config->ttl_ns >= DSQL_S);
     *l = (struct dsql_leases){
         .config = *config,
         .rng = rng,
@@ -89,6 +90,8 @@ void dsql_leases_drain(struct dsql_leases *l, bool draining)
 
 int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
 {
+    if (l->config.connects_only)
+        return l->draining ? 0 : l->want;
     int64_t grace = dsql_mono_before(now, l->grace_until) ? l->grace : 0;
     int64_t n = dsql_least((int64_t)l->count, l->draining ? 0 : INT64_MAX) + grace;
     if ((l->busy || l->repeat) && l->flight.kind == DSQL_LEASES_RELEASE)
@@ -112,7 +115,7 @@ bool dsql_leases_permit(struct dsql_leases *l, struct dsql_wall wall)
 
 static int64_t wanted(const struct dsql_leases *l)
 {
-    return l->draining ? 0 : l->want;
+    return l->draining || l->config.connects_only ? 0 : l->want;
 }
 
 static int64_t surplus(const struct dsql_leases *l)
@@ -156,7 +159,7 @@ static bool choose(const struct dsql_leases *l, struct dsql_mono now, struct dsq
     } else if (l->count == 0) {
         at = (struct dsql_mono){INT64_MAX};
     }
-    if (!l->draining) {
+    if (!l->draining && !l->config.connects_only) {
         if (l->survey != SURVEY_IDLE || l->reap.count > 0 || !dsql_mono_before(now, l->survey_at)) {
             *kind = l->survey == SURVEY_SCAN                        ? DSQL_LEASES_SCAN
                     : l->survey == SURVEY_IDLE && l->reap.count > 0 ? DSQL_LEASES_REAP
@@ -206,7 +209,9 @@ static int64_t next_beat(struct dsql_leases *l)
 static void make_acquire(struct dsql_leases *l, struct dsql_leases_op *op)
 {
     struct dsql_rng fresh = dsql_rng_seeded(l->nonce);
-    op->count = dsql_least(wanted(l) - (int64_t)l->count, (int64_t)l->parcel);
+    /* More than there are would be granted, too, while there is no counter to compare with. */
+    int64_t parcel = dsql_least((int64_t)l->parcel, l->config.connections - l->config.headroom);
+    op->count = dsql_least(wanted(l) - (int64_t)l->count, parcel);
     op->beat = next_beat(l); /* after a time without leases, too, the owner has moved */
     for (int64_t i = 0; i < op->count; i++)
         (void)snprintf(op->ids[i], sizeof(op->ids[i]), "%016llx%016llx",

@@ -40,10 +40,12 @@ enum {
 typedef char dsql_lease_id[DSQL_LEASE_HEX + 1];
 
 struct dsql_leases_config {
-    char owner[17]; /* 16 characters that no other process has */
-    int64_t limit;  /* connections */
-    int64_t rate;   /* connects a second */
-    int64_t ttl_ns; /* of a lease */
+    char owner[17];      /* 16 characters that no other process has */
+    int64_t connections; /* of the cluster */
+    int64_t headroom;    /* of them left unused */
+    int64_t rate;        /* connects a second */
+    int64_t ttl_ns;      /* of a lease */
+    bool connects_only;  /* connections are not counted here: slots are what is wanted */
 };
 
 enum dsql_leases_kind {

@@ -34,7 +34,7 @@ bool dsql_permit_plan_hurried(const struct dsql_blocks *b, struct dsql_mono now)
 static int64_t part_of(const struct dsql_blocks *b, int64_t whole)
 {
     int64_t all = dsql_most(dsql_registry_sum(&b->view, DSQL_SLOTS),
-                            dsql_most(1, (b->config.limit - b->config.headroom) / 4));
+                            dsql_most(1, (b->config.connections - b->config.headroom) / 4));
     return whole * b->slots / all;
 }
 

@@ -45,10 +45,10 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
         .inflight_limit = c->inflight_limit,
         .empty_wait_ns = c->empty_wait_ns,
         .connect_timeout_ns =
-            c->reservoir_enabled ? CONNECT_TIMEOUT_NS : c->keeper_connection_timeout_ns,
-        .warmup_connect_timeout_ns = c->warmup_connection_timeout_ns,
-        .permit_wait_ns = c->limiter_max_wait_ns,
-        .permit_backoff_ns = c->limiter_backoff_ns,
+            c->reservoir_enabled ? CONNECT_TIMEOUT_NS : c->keeper_connect_timeout_ns,
+        .warmup_connect_timeout_ns = c->warmup_connect_timeout_ns,
+        .permit_wait_ns = c->permit_wait_ns,
+        .permit_backoff_ns = c->permit_backoff_ns,
         .drain_timeout_ns = DRAIN_TIMEOUT_NS,
         .warmup_target = c->warmup_target,
         .warmup_max_retries = c->warmup_max_retries,
@@ -56,13 +56,13 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
         .warmup_max_backoff_ns = c->warmup_max_backoff_ns,
         .keeper_tick_ns = c->keeper_tick_ns,
         .keeper_max_per_tick = c->keeper_max_per_tick,
-        .rate = c->rate_limit,
-        .burst = c->burst_limit,
+        .rate = c->rate,
+        .burst = c->burst,
         .staggered_startup_ns = c->staggered_startup ? c->staggered_startup_max_delay_ns : 0,
-        .cluster_rate = c->limiter_limit,
-        .cluster_burst = c->budget_burst,
-        .cluster_connections = c->conn_limit,
-        .cluster_headroom = c->budget_headroom,
+        .cluster_rate = c->cluster_rate,
+        .cluster_burst = c->cluster_burst,
+        .cluster_connections = c->cluster_connections,
+        .cluster_headroom = c->cluster_headroom,
         .budget_ttl_ns = c->budget_ttl_ns,
     };
     copy(o->endpoint, sizeof(o->endpoint), c->endpoint);
@@ -71,10 +71,12 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
     copy(o->user, sizeof(o->user), c->user);
     copy(o->database, sizeof(o->database), c->database);
     copy(o->ca_file, sizeof(o->ca_file), c->ca_file);
-    copy(o->service, sizeof(o->service), c->service_name);
+    copy(o->service, sizeof(o->service), c->service);
     o->budget = budget_kind(c);
-    if (o->budget != DSQL_BUDGET_LOCAL)
-        copy(o->budget_table, sizeof(o->budget_table), dsql_config_budget_table(c));
+    if (o->budget != DSQL_BUDGET_LOCAL && c->lease_enabled)
+        copy(o->lease_table, sizeof(o->lease_table), c->lease_table);
+    if (o->budget == DSQL_BUDGET_LEASES && c->limiter_enabled)
+        copy(o->limiter_table, sizeof(o->limiter_table), c->limiter_table);
 }
 
 void dsql_pool_options_default(struct dsql_pool_options *options)

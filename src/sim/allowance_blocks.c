@@ -251,7 +251,7 @@ struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *pr
     if (!owner)
         return NULL;
     struct dsql_blocks_config config = {
-        .limit = budget->connections,
+        .connections = budget->connections,
         .headroom = budget->headroom,
         .rate = budget->rate,
         .burst = budget->burst,

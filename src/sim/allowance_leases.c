@@ -394,7 +394,8 @@ struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *pr
     if (owner && !world->table.leases)
         world->table.leases = calloc(1, sizeof *world->table.leases);
     struct dsql_leases_config config = {
-        .limit = budget->connections - budget->headroom,
+        .connections = budget->connections,
+        .headroom = budget->headroom,
         .rate = budget->rate,
         .ttl_ns = budget->ttl_ns,
     };

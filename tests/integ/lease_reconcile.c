@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     must(dsql_ddb_new(&place, &ddb, &err) == DSQL_OK, &err);
     const struct dsql_budget_options options = {.kind = DSQL_BUDGET_LEASES,
                                                 .service = "test",
-                                                .table = argv[1],
+                                                .lease_table = argv[1],
                                                 .cluster_rate = 100,
                                                 .cluster_connections = 100,
                                                 .clock = &virtual};

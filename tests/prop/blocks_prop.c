@@ -90,7 +90,7 @@ static struct dsql_mono clock_of(const struct world *w, const struct owner *o)
 
 static void born(struct world *w, struct owner *o)
 {
-    struct dsql_blocks_config config = {.limit = w->limit,
+    struct dsql_blocks_config config = {.connections = w->limit,
                                         .headroom = w->headroom,
                                         .rate = w->rate,
                                         .burst = w->burst,

@@ -142,7 +142,7 @@ static void carry_out(struct world *w, const char *owner, const struct dsql_leas
 static void born(struct world *w, struct process *process)
 {
     struct dsql_leases_config config = {
-        .limit = w->limit, .rate = w->rate, .ttl_ns = TTL_S * DSQL_S};
+        .connections = w->limit, .rate = w->rate, .ttl_ns = TTL_S * DSQL_S};
     (void)snprintf(config.owner, sizeof(config.owner), "%016llx",
                    (unsigned long long)dsql_rng_next(&w->rng));
     *process = (struct process){.alive = true, .nonces = dsql_rng_split(&w->rng)};

@@ -135,7 +135,7 @@ void fake_table_options(struct dsql_budget_options *options)
         .service = "test",
         .rate = 10,
         .burst = 10,
-        .table = "fleet",
+        .lease_table = "fleet",
         .cluster_rate = 100,
         .cluster_burst = 100,
         .cluster_connections = 100,

@@ -162,7 +162,7 @@ static void describe(struct dsql_pool_options *o, size_t endpoint, const char *u
     (void)snprintf(o->user, sizeof(o->user), "%s", user);
     if (endpoint == 1) {
         o->budget = DSQL_BUDGET_BLOCKS;
-        (void)snprintf(o->budget_table, sizeof(o->budget_table), "fleet");
+        (void)snprintf(o->lease_table, sizeof(o->lease_table), "fleet");
     }
 }
 

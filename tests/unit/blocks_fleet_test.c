@@ -129,7 +129,7 @@ static struct fleet *fleet_of(size_t members, int64_t per_member, int64_t limit,
                         .per_member = per_member,
                         .lifetime_ns = lifetime_ns};
     f->config = (struct dsql_blocks_config){
-        .limit = limit, .rate = 100, .burst = burst, .ttl_ns = 60 * DSQL_S, .name = "test"};
+        .connections = limit, .rate = 100, .burst = burst, .ttl_ns = 60 * DSQL_S, .name = "test"};
     for (size_t i = 0; i < members; i++)
         join(f, i);
     return f;

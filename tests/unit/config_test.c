@@ -47,7 +47,7 @@ TEST(defaults_are_the_documented_ones)
     assert_int_equal(config.warmup_max_retries, 5);
     assert_int_equal(config.warmup_retry_backoff_ns, 200 * DSQL_MS);
     assert_int_equal(config.warmup_max_backoff_ns, 5 * DSQL_S);
-    assert_int_equal(config.warmup_connection_timeout_ns, 10 * DSQL_S);
+    assert_int_equal(config.warmup_connect_timeout_ns, 10 * DSQL_S);
     assert_int_equal(config.keeper_tick_ns, DSQL_S);
     assert_int_equal(config.keeper_max_per_tick, 1);
     assert_false(config.reservoir_enabled);
@@ -59,16 +59,16 @@ TEST(defaults_are_the_documented_ones)
     assert_int_equal(config.initial_fill_timeout_ns, 30 * DSQL_S);
     assert_int_equal(config.inflight_limit, 8);
     assert_int_equal(config.empty_wait_ns, 100 * DSQL_MS);
-    assert_int_equal(config.rate_limit, 10);
-    assert_int_equal(config.burst_limit, 100);
+    assert_int_equal(config.rate, 10);
+    assert_int_equal(config.burst, 100);
     assert_true(config.staggered_startup);
     assert_int_equal(config.staggered_startup_max_delay_ns, 5 * DSQL_S);
     assert_false(config.limiter_enabled);
-    assert_int_equal(config.limiter_limit, 100);
-    assert_int_equal(config.limiter_max_wait_ns, 30 * DSQL_S);
-    assert_int_equal(config.limiter_backoff_ns, 25 * DSQL_MS);
+    assert_int_equal(config.cluster_rate, 100);
+    assert_int_equal(config.permit_wait_ns, 30 * DSQL_S);
+    assert_int_equal(config.permit_backoff_ns, 25 * DSQL_MS);
     assert_false(config.lease_enabled);
-    assert_int_equal(config.conn_limit, 10000);
+    assert_int_equal(config.cluster_connections, 10000);
     assert_int_equal(config.retry_max, 5);
     assert_int_equal(config.retry_base_delay_ns, 100 * DSQL_MS);
     assert_int_equal(config.retry_max_delay_ns, 5 * DSQL_S);
@@ -91,7 +91,7 @@ TEST(values_and_origins)
     assert_string_equal(config.user, "app");
     assert_true(config.retry_jitter == 0.5);
     assert_int_equal(config.log_level, DSQL_LOG_DEBUG);
-    assert_string_equal(config.service_name, "dsql"); /* empty is unset */
+    assert_string_equal(config.service, "dsql"); /* empty is unset */
     assert_int_equal(report.source[DSQL_SETTING_user].origin, DSQL_ORIGIN_ENV);
     assert_int_equal(report.source[DSQL_SETTING_max_open].origin, DSQL_ORIGIN_DEFAULT);
     assert_int_equal(report.source[DSQL_SETTING_target_ready].origin, DSQL_ORIGIN_DERIVED);
@@ -317,6 +317,69 @@ TEST(a_shared_budget_needs_its_table)
          "DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED=1", "DSQL_DISTRIBUTED_RATE_LIMITER_TABLE=limits");
     assert_false(dsql_config_has_error(&report));
     assert_int_equal(report.finding_count, 0);
+}
+
+#define LEASES      "DSQL_DISTRIBUTED_CONN_LEASE_ENABLED"
+#define LIMITER     "DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED"
+#define LEASE_TABLE "DSQL_DISTRIBUTED_CONN_LEASE_TABLE"
+#define LIMIT_TABLE "DSQL_DISTRIBUTED_RATE_LIMITER_TABLE"
+
+TEST(each_switch_shares_its_own_thing)
+{
+    LOAD(LEASES "=true", LEASE_TABLE "=a");
+    assert_int_equal(report.finding_count, 0);
+    assert_true(config.lease_enabled && !config.limiter_enabled);
+    assert_string_equal(dsql_config_budget_table(&config), "a");
+    LOAD(LIMITER "=true", LIMIT_TABLE "=b", LEASE_TABLE "=a");
+    assert_int_equal(report.finding_count, 0);
+    assert_true(config.limiter_enabled && !config.lease_enabled);
+    assert_string_equal(dsql_config_budget_table(&config), "b");
+    /* One's table does not do for the other. */
+    LOAD(LIMITER "=true", LEASE_TABLE "=a");
+    assert_true(dsql_config_has_error(&report));
+    LOAD(LEASES "=true", LIMIT_TABLE "=b");
+    assert_true(dsql_config_has_error(&report));
+}
+
+TEST(leases_by_name_share_what_is_not_switched_off)
+{
+    LOAD("DSQL_BUDGET=leases", LEASE_TABLE "=a");
+    assert_int_equal(report.finding_count, 0);
+    assert_true(config.lease_enabled && config.limiter_enabled);
+    assert_string_equal(config.limiter_table, "a");
+    assert_int_equal(report.source[DSQL_SETTING_limiter_enabled].origin, DSQL_ORIGIN_DERIVED);
+    LOAD("DSQL_BUDGET=leases", LEASE_TABLE "=a", LIMIT_TABLE "=b");
+    assert_string_equal(config.lease_table, "a");
+    assert_string_equal(config.limiter_table, "b");
+    LOAD("DSQL_BUDGET=leases", LEASE_TABLE "=a", LIMITER "=false");
+    assert_int_equal(report.finding_count, 0);
+    assert_true(config.lease_enabled && !config.limiter_enabled);
+    LOAD("DSQL_BUDGET=leases", LEASE_TABLE "=a", LIMITER "=false", LEASES "=false");
+    assert_true(dsql_config_has_error(&report));
+    assert_non_null(strstr(finding(), "DSQL_BUDGET is leases but " LEASES " and " LIMITER));
+    LOAD("DSQL_BUDGET=leases");
+    assert_true(dsql_config_has_error(&report));
+}
+
+TEST(a_budget_that_ignores_the_switches_says_so)
+{
+    LOAD("DSQL_BUDGET=blocks", LIMIT_TABLE "=b");
+    assert_int_equal(report.finding_count, 0);
+    assert_string_equal(config.lease_table, "b");
+    LOAD("DSQL_BUDGET=blocks", LEASE_TABLE "=a", LEASES "=true", LIMITER "=false");
+    assert_valid();
+    assert_int_equal(report.finding_count, 2);
+    assert_string_equal(report.findings[0].variable, LEASES);
+    assert_string_equal(report.findings[1].message,
+                        LIMITER " is ignored: DSQL_BUDGET=blocks shares connects and connections, "
+                                "in one item");
+    assert_true(config.lease_enabled && config.limiter_enabled);
+    LOAD("DSQL_BUDGET=blocks", LEASE_TABLE "=a", LIMIT_TABLE "=b");
+    assert_non_null(strstr(finding(), LIMIT_TABLE " is ignored"));
+    assert_string_equal(config.lease_table, "a");
+    LOAD("DSQL_BUDGET=local", LIMITER "=true", LIMIT_TABLE "=b", LEASES "=false");
+    assert_string_equal(finding(), LIMITER " is ignored: DSQL_BUDGET=local shares nothing");
+    assert_false(config.limiter_enabled);
 }
 
 TEST(unknown_variables_name_the_nearest)
@@ -565,6 +628,9 @@ int main(void)
         cmocka_unit_test(fractions_print_as_they_are_read),
         cmocka_unit_test(the_last_word_on_a_variable_counts),
         cmocka_unit_test(a_shared_budget_needs_its_table),
+        cmocka_unit_test(each_switch_shares_its_own_thing),
+        cmocka_unit_test(leases_by_name_share_what_is_not_switched_off),
+        cmocka_unit_test(a_budget_that_ignores_the_switches_says_so),
         cmocka_unit_test(unknown_variables_name_the_nearest),
         cmocka_unit_test(addresses),
         cmocka_unit_test(where_to_listen),
