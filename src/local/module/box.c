@@ -15,7 +15,7 @@ bool dsql_box_is_closed(void)
 
 bool dsql_box_is_endpoint(void)
 {
-    return superuser_arg(GetAuthenticatedUserId());
+    return MyProcPort && superuser_arg(GetAuthenticatedUserId()) && superuser();
 }
 
 void dsql_box_refuse(const char *what)

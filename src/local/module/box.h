@@ -30,7 +30,8 @@ void dsql_box_settings_init(void);
 /* Whether sessions are confined: not in single-user mode. */
 bool dsql_box_is_closed(void);
 
-/* Whether the session is the endpoint's own. */
+/* Whether the endpoint itself asks. The session alone does not say so: ANALYZE, also autovacuum's,
+ * runs clients' functions (of indexes, of statistics) in the superuser's session, as the owner. */
 bool dsql_box_is_endpoint(void);
 
 /* Refuses with 42501: what is not possible in dsql local. */
