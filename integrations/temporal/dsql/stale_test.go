@@ -38,10 +38,10 @@ func TestStaleOwnerNeverCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	written := func() int {
+	written := func(from int64) int { // tasks with this id and above, which are those of the round
 		t.Helper()
 		rows, err := owner.db.RangeSelectFromTransferTasks(ctx, sqlplugin.TransferTasksRangeFilter{
-			ShardID: o.shard, ExclusiveMaxTaskID: 1 << 60, PageSize: 1 << 20,
+			ShardID: o.shard, InclusiveMinTaskID: from, ExclusiveMaxTaskID: 1 << 60, PageSize: 1 << 20,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -83,6 +83,7 @@ func TestStaleOwnerNeverCommits(t *testing.T) {
 	}
 	passed, refused := 0, 0
 	for round := range rounds {
+		from := o.taskID
 		run := ops[round%len(ops)]()
 		ended := make(chan error, 1)
 		first, second := time.Duration(random.Intn(1500)), time.Duration(random.Intn(3000))
@@ -92,7 +93,7 @@ func TestStaleOwnerNeverCommits(t *testing.T) {
 		}()
 		time.Sleep(second * time.Microsecond)
 		takeOver()
-		there := written()
+		there := written(from)
 		err := <-ended
 		var lost *persistence.ShardOwnershipLostError
 		switch {
@@ -103,7 +104,7 @@ func TestStaleOwnerNeverCommits(t *testing.T) {
 		default:
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if now := written(); now != there {
+		if now := written(from); now != there {
 			t.Fatalf("round %d: the stale owner's %d rows appeared after the shard had another owner", round, now-there)
 		}
 		if err := run(); !errors.As(err, &lost) {
