@@ -67,14 +67,18 @@ static bool is_name(struct dsql_span s, const char *name)
 
 /* Checks the parameters and keeps what PostgreSQL shall get. */
 static bool take_parameters(struct dsql_session *session, const struct dsql_pg_startup *startup,
-                            struct dsql_sql_refusal *refusal)
+                            struct dsql_span user, struct dsql_sql_refusal *refusal)
 {
     struct dsql_pg_param kept[PARAMS_MAX], param;
     struct dsql_pg_params rest = startup->params;
     size_t count = 0;
     kept[count++] = dsql_local_secret_param(&session->front->pg->secrets.client);
+    /* Once each, as judged here: PostgreSQL must not choose another of two users. */
+    kept[count++] = (struct dsql_pg_param){DSQL_SPAN("user"), user};
+    kept[count++] = (struct dsql_pg_param){DSQL_SPAN("database"), DSQL_SPAN("postgres")};
     while (dsql_pg_params_next(&rest, &param)) {
-        if (dsql_pg_param_is_option(param))
+        if (dsql_pg_param_is_option(param) || is_name(param.name, "user") ||
+            is_name(param.name, "database"))
             continue;
         if (is_name(param.name, "options")) {
             if (!check_options(param.value, refusal))
@@ -82,12 +86,16 @@ static bool take_parameters(struct dsql_session *session, const struct dsql_pg_s
             /* -c amzn-cluster-id is for the front alone. */
             if (memmem(param.value.ptr, param.value.len, "amzn-cluster-id", 15))
                 continue;
-        } else if (!is_name(param.name, "user") && !is_name(param.name, "database") &&
-                   !dsql_sql_setting_check_startup(param.name, refusal)) {
+        } else if (!dsql_sql_setting_check_startup(param.name, refusal)) {
             return false;
         }
-        if (dsql_sql_setting(param.name) != DSQL_SQL_SETTING_FRONT && count < PARAMS_MAX)
-            kept[count++] = param;
+        if (dsql_sql_setting(param.name) == DSQL_SQL_SETTING_FRONT)
+            continue;
+        if (count == PARAMS_MAX) {
+            dsql_sql_refuse(refusal, "08P01", "too many parameters in the startup packet");
+            return false;
+        }
+        kept[count++] = param;
     }
     struct dsql_strbuf out;
     dsql_strbuf_init_heap(&out, (size_t)2 * DSQL_PG_STARTUP_MOST);
@@ -163,7 +171,7 @@ static void begin_login(struct dsql_session *session, const struct dsql_pg_start
                            "no PostgreSQL user name specified in startup packet", "");
     else if (!is_name(database, "postgres"))
         dsql_session_fatal(session, DSQL_LOCAL_PARAMETER, "3D000", wrong.ptr, "");
-    else if (!take_parameters(session, startup, &refusal))
+    else if (!take_parameters(session, startup, user, &refusal))
         dsql_session_fatal(session, DSQL_LOCAL_PARAMETER, refusal.sqlstate, refusal.message, "");
     else if (admit(session)) {
         if (dsql_pg_startup_must_negotiate(startup, 0))

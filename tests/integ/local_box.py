@@ -80,7 +80,7 @@ class Session:
     def __init__(self, sock, params, password=None):
         self.sock, self.said, self.status = sock, b"", b"I"
         body = struct.pack("!i", 3 << 16)
-        for name, value in params.items():
+        for name, value in params.items() if isinstance(params, dict) else params:
             body += name.encode() + b"\0" + value.encode() + b"\0"
         sock.sendall(struct.pack("!i", len(body) + 5) + body + b"\0")
         while True:
@@ -151,14 +151,14 @@ class Session:
             self.query("rollback")
 
 
-def through_front(user, password):
+def through_front(user, password, before=()):
     sock = socket.create_connection(("127.0.0.1", int(os.environ["PGPORT"])), DEADLINE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.sendall(struct.pack("!ii", 8, 80877103))
     assert sock.recv(1) == b"S"
     context = ssl.create_default_context(cafile=os.environ["PGSSLROOTCERT"])
     sock = context.wrap_socket(sock, server_hostname=os.environ["PGHOST"])
-    return Session(sock, {"user": user, "database": "postgres"}, password)
+    return Session(sock, [*before, ("user", user), ("database", "postgres")], password)
 
 
 def through_socket(path, params):
@@ -420,6 +420,22 @@ def odd(session):
     return inside
 
 
+def two_names(token):
+    """Whoever brings admin's token is admin, and not somebody named earlier in the packet."""
+    inside = 0
+    for more in (0, 1, 60, 61, 62, 63, 100):
+        try:
+            session = through_front("admin", token, [("user", "box_maker"), ("database", "postgres"),
+                                                      *[("application_name", "x")] * more])
+            _, rows = session.query("select session_user")
+            if rows != [("admin",)]:
+                print(f"    names: {rows} with a token of admin's, after {more} parameters")
+                inside += 1
+        except Refused:
+            inside += more < 10  # too many are refused
+    return inside
+
+
 def unjudged(session):
     """What PostgreSQL and the module would let pass, in a form that the front can't read: it refuses, too."""
     deep = "(" * 6000 + "1" + ")" * 6000
@@ -440,7 +456,7 @@ def unjudged(session):
 def front(user, canary, out):
     token = subprocess.run([os.environ["dsql"], "token", "--user", user], check=True, capture_output=True,
                            text=True).stdout.strip()
-    bad = odd(through_front(user, token)) if user == "admin" else 0  # it makes jobs, which stay in the catalogue
+    bad = odd(through_front(user, token)) + two_names(token) if user == "admin" else 0  # it makes jobs, which stay in the catalogue
     watcher = through_front("admin", os.environ["PGPASSWORD"])
     _, before = watcher.query(SNAPSHOT)
     bad += Attack(f"through the front, {user}", lambda: through_front(user, token), canary, out).all()
