@@ -118,6 +118,17 @@ static bool report(struct dsql_keeper *k, struct dsql_keeper_step *step)
 
 /* ---- closing ---- */
 
+static bool close_discarded(struct dsql_keeper *k, struct dsql_keeper_step *step)
+{
+    uint32_t slot;
+    if (!dsql_slots_next_discarded(&k->slots, &slot))
+        return false;
+    step->what = DSQL_KEEPER_CLOSE;
+    step->slot = slot;
+    step->discard = k->slots.items[slot].discard;
+    return true;
+}
+
 /* What is ready, and every connect under way. */
 static bool drain_one(struct dsql_keeper *k, struct dsql_keeper_step *step)
 {
@@ -209,6 +220,11 @@ static bool open_one(struct dsql_keeper *k, struct dsql_keeper_step *step,
         ask(k, step, DSQL_KEEPER_PERMIT);
         return true;
     }
+    if (k->room != DSQL_SLOT_NONE) { /* the room made for this permit is no longer granted */
+        dsql_slots_discard(&k->slots, k->room, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
+        k->room = DSQL_SLOT_NONE;
+        return close_discarded(k, step);
+    }
     step->what = DSQL_KEEPER_OPEN;
     step->why = dsql_pace_cause(k);
     step->ns = dsql_pace_timeout_ns(k);
@@ -285,19 +301,14 @@ void dsql_keeper_next(struct dsql_keeper *k, struct dsql_keeper_step *step)
 {
     assert(k->asked == DSQL_KEEPER_SLEEP && k->stage != OVER);
     enum dsql_keeper_why why;
-    uint32_t slot;
     *step = (struct dsql_keeper_step){.slot = DSQL_SLOT_NONE};
     if (k->stage == BUDGET) {
         k->stage = CLOSING;
         ask_for_slots(k, step);
         return;
     }
-    if (dsql_slots_next_discarded(&k->slots, &slot)) {
-        step->what = DSQL_KEEPER_CLOSE;
-        step->slot = slot;
-        step->discard = k->slots.items[slot].discard;
+    if (close_discarded(k, step))
         return;
-    }
     if (k->offer != DSQL_SLOT_NONE) {
         step->what = DSQL_KEEPER_OFFER;
         step->slot = k->offer;

@@ -529,6 +529,33 @@ TEST(no_permit_is_asked_for_when_every_aging_one_is_in_use)
     desk_fini(&d);
 }
 
+/* The room that was made for a permit is taken away by the budget: another one makes room for it,
+ * and nothing is opened beyond what is granted. */
+TEST(a_permit_in_hand_does_not_open_beyond_what_is_granted)
+{
+    struct desk d = desk_of(4, 4);
+    desk_fill(&d);
+    d.closes_later = true;
+    d.permits = 1;
+    d.now = d.k.slots.items[0].life.replace_at;
+    for (uint32_t i = 1; i < 4; i++)
+        if (dsql_mono_before(d.now, d.k.slots.items[i].life.replace_at))
+            d.now = d.k.slots.items[i].life.replace_at;
+    (void)desk_turn(&d); /* one closes, for a permit in hand */
+    assert_int_equal(desk_count(&d, DSQL_KEEPER_CLOSE), 1);
+    assert_true(d.k.permit_in_hand);
+    desk_close_all(&d);
+    d.slots = 3; /* as many as are held now */
+    (void)desk_turn(&d);
+    assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 0);
+    assert_int_equal(desk_count(&d, DSQL_KEEPER_CLOSE), 1);
+    desk_close_all(&d);
+    (void)desk_turn(&d);
+    assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 1);
+    assert_int_equal(dsql_slots_held(&d.k.slots), 3);
+    desk_fini(&d);
+}
+
 /* A permit whose room is still being made stays in hand, but not for long. */
 TEST(a_permit_in_hand_is_used_soon_or_not_at_all)
 {
@@ -707,6 +734,7 @@ int main(void)
         cmocka_unit_test(a_warmup_that_is_hopeless_ends_at_once),
         cmocka_unit_test(a_successor_is_opened_first_where_there_is_room),
         cmocka_unit_test(an_aging_one_makes_room_when_a_permit_is_there),
+        cmocka_unit_test(a_permit_in_hand_does_not_open_beyond_what_is_granted),
         cmocka_unit_test(no_permit_is_asked_for_when_every_aging_one_is_in_use),
         cmocka_unit_test(a_permit_in_hand_is_used_soon_or_not_at_all),
         cmocka_unit_test(what_the_scan_finds_too_old_is_closed),
