@@ -1,6 +1,7 @@
 #!/bin/bash
 # Deliberate changes of the keeper's policy, one at a time, in a copy of the tree that is built apart: each
-# has to be caught by the keeper's unit tests, its property tests, or by random worlds of the simulator.
+# has to be caught by the keeper's unit tests, its property tests, or by random worlds of the simulator. Which of them
+# the replay of a recorded pool finds is shown too: it finds those that matter in what that pool went through.
 #     keeper_mutants.sh [NAME...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -57,6 +58,8 @@ launcher=()
 cmake -G Ninja -S "$scratch" -B "$scratch/build" --log-level=WARNING "${launcher[@]}" >/dev/null
 build() { ninja -C "$scratch/build" dsql keeper_test keeper_prop >"$scratch/log" 2>&1; }
 build || { tail "$scratch/log"; exit 1; }
+ninja -C "$scratch/build" pool_trace_test >"$scratch/log" 2>&1 || { tail "$scratch/log"; exit 1; }
+TRACE_KEEP=$scratch/recording "$scratch/build/tests/pool_trace_test" >"$scratch/log" 2>&1 || { tail "$scratch/log"; exit 1; }
 
 # What a checker that failed said: the first failure's name, or that it aborted or did not end.
 said() {
@@ -77,7 +80,13 @@ catchers() {
         printf ' worlds:%s' "$(said $? 's/^FAILED \([A-Za-z]*\).*/\1/p')"
 }
 
-caught=$(catchers)
+# The same for the recording.
+replay() {
+    timeout 20 "$scratch/build/dsql" sim replay --quiet "$scratch/recording" >"$scratch/out" 2>&1 ||
+        printf ' replay:%s' "$(said $? 's/^DIFFERS.*\(record [0-9]*\).*/\1/p')"
+}
+
+caught=$(catchers)$(replay)
 [ -z "$caught" ] || { echo "without a change something fails:$caught"; exit 1; }
 failed=0
 while IFS='|' read -r name file from to; do
@@ -89,7 +98,7 @@ while IFS='|' read -r name file from to; do
     ! cmp -s "$file" "$scratch/saved" || { echo "$name: ${file##*/} has changed: the bug finds no place"; exit 1; }
     build || { echo "$name does not build"; tail "$scratch/log"; exit 1; }
     caught=$(catchers)
-    printf '%-29s%s\n' "$name" "${caught:- SURVIVES}"
+    printf '%-29s%s%s\n' "$name" "${caught:- SURVIVES}" "$(replay)"
     [ -n "$caught" ] || failed=1
     cp "$scratch/saved" "$file"
 done <<<"$mutants"

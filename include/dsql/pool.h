@@ -102,6 +102,9 @@ struct dsql_pool_options {
     int64_t budget_ttl_ns;    /* how long a process may be silent before others get its share */
     char service[64];         /* the owner's name in a fleet's budget */
 
+    char trace[256]; /* a file that what the opener decides is recorded in, for 'dsql sim replay';
+                        empty: not recorded */
+
     struct dsql_metrics *metrics;         /* NULL: not recorded; must outlive the pool */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect. They may be destroyed
                                              once dsql_pool_close() has returned */

@@ -12,5 +12,6 @@ const struct dsql_command dsql_cmd_sim = {
         "    dsql sim plan --services 44 --conns 100\n"
         "    dsql sim run mass-drop --html report.html\n"
         "    dsql sim list --show mass-drop > my.yaml\n"
+        "    dsql sim replay pool.trace\n"
         "    dsql sim fuzz --seconds 60",
 };

@@ -19,6 +19,7 @@ const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_sim_run,
     &dsql_cmd_sim_list,
     &dsql_cmd_sim_plan,
+    &dsql_cmd_sim_replay,
     &dsql_cmd_sim_fuzz,
     &dsql_cmd_budget,
     &dsql_cmd_budget_setup,

@@ -30,6 +30,7 @@ extern const struct dsql_command dsql_cmd_sim;
 extern const struct dsql_command dsql_cmd_sim_fuzz;
 extern const struct dsql_command dsql_cmd_sim_list;
 extern const struct dsql_command dsql_cmd_sim_plan;
+extern const struct dsql_command dsql_cmd_sim_replay;
 extern const struct dsql_command dsql_cmd_sim_run;
 extern const struct dsql_command dsql_cmd_token;
 extern const struct dsql_command dsql_cmd_up;

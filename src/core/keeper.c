@@ -411,6 +411,11 @@ void dsql_keeper_drain(struct dsql_keeper *k)
 
 /* ---- what others may want to know ---- */
 
+bool dsql_keeper_sleeps(const struct dsql_keeper *k)
+{
+    return k->stage == OVER;
+}
+
 bool dsql_keeper_is_warm(const struct dsql_keeper *k)
 {
     return k->warmup_left == 0;

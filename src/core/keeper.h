@@ -228,6 +228,8 @@ void dsql_keeper_drain(struct dsql_keeper *keeper);
 
 /* ---- what others may want to know ---- */
 
+/* Whether no turn is under way. */
+bool dsql_keeper_sleeps(const struct dsql_keeper *keeper);
 /* Connects that may be under way at once. */
 int64_t dsql_keeper_inflight(const struct dsql_keeper *keeper);
 /* Whether the warm-up has done what it could; always in reservoir mode. */

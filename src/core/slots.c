@@ -253,25 +253,59 @@ struct dsql_mono dsql_slots_next_event(const struct dsql_slots *s)
     return node ? slot_of(node)->event : (struct dsql_mono){INT64_MAX};
 }
 
-void dsql_slots_check(const struct dsql_slots *s)
+/* (S3) */
+static bool waits(const struct dsql_slot *slot)
 {
-    uint32_t count[DSQL_SLOT_CLOSING + 1] = {0}, aging = 0, empty = 0, in_list = 0;
+    return slot->state == DSQL_SLOT_OPEN || (slot->state == DSQL_SLOT_OPENING && !slot->given_up);
+}
+
+/* How many slots of one kind are in the list from `first` to `last`; more than the capacity if
+ * another kind is among them or the list does not end. */
+static uint32_t count_list(const struct dsql_slots *s, uint32_t first, uint32_t last,
+                           enum dsql_slot_state state, bool aging)
+{
+    uint32_t count = 0, prev = NONE;
+    for (uint32_t i = first; i != NONE; i = s->items[i].next) {
+        const struct dsql_slot *slot = &s->items[i];
+        if (slot->state != state || slot->aging != aging || (aging && slot->prev != prev) ||
+            ++count > s->capacity)
+            return s->capacity + 1;
+        prev = i;
+    }
+    return prev == last ? count : s->capacity + 1;
+}
+
+bool dsql_slots_are_sound(const struct dsql_slots *s)
+{
+    uint32_t count[DSQL_SLOT_CLOSING + 1] = {0}, aging = 0, last_empty = NONE;
     for (uint32_t i = 0; i < s->capacity; i++) {
         const struct dsql_slot *slot = &s->items[i];
-        bool waits = dsql_heap_node_is_in(&slot->node);
         count[slot->state]++;
         aging += slot->aging;
-        assert(!slot->aging || slot->state == DSQL_SLOT_OPEN); /* (S2) */
-        assert(waits == (slot->state == DSQL_SLOT_OPEN ||
-                         (slot->state == DSQL_SLOT_OPENING && !slot->given_up))); /* (S3) */
-        (void)waits;
+        if (slot->state == DSQL_SLOT_EMPTY && slot->next == NONE)
+            last_empty = i;
+        if (slot->aging && slot->state != DSQL_SLOT_OPEN) /* (S2) */
+            return false;
     }
-    for (uint32_t i = s->first_empty; i != NONE; i = s->items[i].next)
-        empty++;
-    for (uint32_t i = s->first_aging; i != NONE; i = s->items[i].next)
-        in_list++;
-    assert(count[DSQL_SLOT_OPENING] == s->opening && count[DSQL_SLOT_OPEN] == s->open); /* (S1) */
-    assert(count[DSQL_SLOT_CLOSING] == s->closing && count[DSQL_SLOT_EMPTY] == empty);
-    assert(aging == s->aging && in_list == aging);
-    (void)in_list;
+    return count[DSQL_SLOT_OPENING] == s->opening && count[DSQL_SLOT_OPEN] == s->open &&
+           count[DSQL_SLOT_CLOSING] == s->closing && aging == s->aging && /* (S1) */
+           count_list(s, s->first_empty, last_empty, DSQL_SLOT_EMPTY, false) ==
+               count[DSQL_SLOT_EMPTY] &&
+           count_list(s, s->first_aging, s->last_aging, DSQL_SLOT_OPEN, true) == aging &&
+           count_list(s, s->first_discarded, s->last_discarded, DSQL_SLOT_CLOSING, false) <=
+               s->closing;
+}
+
+void dsql_slots_look_again(struct dsql_slots *s)
+{
+    for (uint32_t i = 0; i < s->capacity; i++)
+        if (waits(&s->items[i]))
+            look_at(s, &s->items[i], s->items[i].event);
+}
+
+void dsql_slots_check(const struct dsql_slots *s)
+{
+    assert(dsql_slots_are_sound(s));
+    for (uint32_t i = 0; i < s->capacity; i++)
+        assert(dsql_heap_node_is_in(&s->items[i].node) == waits(&s->items[i]));
 }

@@ -67,9 +67,11 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
     struct dsql_pool_grief other;
     pthread_mutex_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
-    struct dsql_keeper_verdict verdict =
-        slot == DSQL_SLOT_NONE ? dsql_keeper_unprepared(&pool->keeper, report->cls)
-                               : dsql_keeper_failed(&pool->keeper, slot, report->cls, now);
+    struct dsql_keeper_call call = {
+        .kind = DSQL_CALL_FAILED, .slot = slot, .now = now, .cls = report->cls};
+    if (slot == DSQL_SLOT_NONE)
+        call = (struct dsql_keeper_call){.kind = DSQL_CALL_UNPREPARED, .cls = report->cls};
+    struct dsql_keeper_verdict verdict = dsql_pool_tell(pool, call).verdict;
     dsql_pool_tell_used(pool);
     if (verdict.throttled)
         pool->budget->ops->throttled(pool->budget, now);
@@ -115,7 +117,8 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
     }
     if (!rc || rc == DSQL_TIMEOUT) { /* the latter: it is on its way */
         pthread_mutex_lock(&pool->state_lock);
-        dsql_keeper_prepared(&pool->keeper, rc == DSQL_OK);
+        (void)dsql_pool_tell(
+            pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PREPARED, .yes = rc == DSQL_OK});
         pthread_mutex_unlock(&pool->state_lock);
         return;
     }
@@ -166,11 +169,11 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     watch(pool, conn, EPOLLRDHUP | EPOLLET);
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_keeper_opened(&pool->keeper, conn->slot, now);
-    const struct dsql_lifespan *life = &pool->keeper.slots.items[conn->slot].life;
-    conn->dies_at = life->dies_at.ns;
+    const struct dsql_keeper_call call = {.kind = DSQL_CALL_OPENED, .slot = conn->slot, .now = now};
+    struct dsql_lifespan life = dsql_pool_tell(pool, call).life;
+    conn->dies_at = life.dies_at.ns;
     conn->backend_pid = PQbackendPID(conn->pg);
-    atomic_store_explicit(&conn->usable_until, life->usable_until.ns, memory_order_relaxed);
+    atomic_store_explicit(&conn->usable_until, life.usable_until.ns, memory_order_relaxed);
     dsql_stats_note_open(pool, now);
     pool->budget->ops->opened(pool->budget, now);
     bool recovered = pool->troubled;
@@ -223,7 +226,8 @@ void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed
     }
     dsql_connect_finish(conn, false);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_keeper_abandoned(&pool->keeper, conn->slot);
+    (void)dsql_pool_tell(
+        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_ABANDONED, .slot = conn->slot});
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
     pthread_mutex_unlock(&pool->state_lock);

@@ -276,11 +276,13 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     PGconn *pg = conn->pg;
     conn->pg = NULL;
-    dsql_keeper_discard_now(&pool->keeper, conn->slot);
+    (void)dsql_pool_tell(
+        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD_NOW, .slot = conn->slot});
     pthread_mutex_unlock(&pool->state_lock);
     PQfinish(pg);
     pthread_mutex_lock(&pool->state_lock);
-    dsql_keeper_closed(&pool->keeper, conn->slot);
+    (void)dsql_pool_tell(pool,
+                         (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
     bool last = dsql_pool_has_no_owner(pool);
     pthread_mutex_unlock(&pool->state_lock);
     if (last) {

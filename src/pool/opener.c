@@ -72,11 +72,13 @@ void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum ds
 static void tell_what_happened(struct dsql_pool *pool)
 {
     for (struct dsql_conn *conn = pool->first_discarded; conn; conn = conn->next)
-        dsql_keeper_discard(&pool->keeper, conn->slot, (enum dsql_discard)conn->why);
+        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD,
+                                                             .slot = conn->slot,
+                                                             .discard = conn->why});
     pool->first_discarded = pool->last_discarded = NULL;
     pool->discarded = 0;
     if (pool->draining && !pool->keeper.draining)
-        dsql_keeper_drain(&pool->keeper);
+        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DRAIN});
 }
 
 /* A watched connection whose server is gone. */
@@ -100,14 +102,17 @@ static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mon
         ops->want(pool->budget, needed);
     pool->needed = needed;
     ops->status(pool->budget, now, &status);
-    dsql_keeper_slots(&pool->keeper, ops->slots(pool->budget), status.rate);
+    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS,
+                                                         .count = ops->slots(pool->budget),
+                                                         .rate = status.rate});
 }
 
 static void answer_permit(struct dsql_pool *pool, struct dsql_mono now)
 {
     int64_t wait_ns = 0;
     bool given = pool->budget->ops->permit(pool->budget, now, &wait_ns);
-    dsql_keeper_permit(&pool->keeper, given, wait_ns);
+    (void)dsql_pool_tell(
+        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PERMIT, .yes = given, .count = wait_ns});
 }
 
 static void answer_claim(struct dsql_pool *pool, uint32_t slot)
@@ -117,7 +122,7 @@ static void answer_claim(struct dsql_pool *pool, uint32_t slot)
         slot = dsql_ready_set_take(&pool->ready, &hint);
     else if (!dsql_ready_set_claim(&pool->ready, slot))
         slot = DSQL_SLOT_NONE;
-    dsql_keeper_claimed(&pool->keeper, slot);
+    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLAIMED, .slot = slot});
 }
 
 static void set_recall(struct dsql_pool *pool, int64_t recall)
@@ -197,10 +202,12 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
     struct dsql_keeper_step step;
     lock_state(pool);
     tell_what_happened(pool);
-    dsql_keeper_turn(&pool->keeper, now, dsql_waiters_count(pool));
+    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN,
+                                                         .now = now,
+                                                         .count = dsql_waiters_count(pool)});
     atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
     do {
-        dsql_keeper_next(&pool->keeper, &step);
+        step = dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
         take_step(pool, work, &step, now);
     } while (step.what != DSQL_KEEPER_SLEEP);
     unlock_state(pool);
@@ -230,7 +237,8 @@ static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
         uint64_t uses = dsql_conn_uses(conn);
         pool->uses_gone += uses;
         conn->uses_before += uses;
-        dsql_keeper_closed(&pool->keeper, conn->slot);
+        (void)dsql_pool_tell(
+            pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
     }
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);

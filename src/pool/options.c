@@ -72,6 +72,7 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
     copy(o->database, sizeof(o->database), c->database);
     copy(o->ca_file, sizeof(o->ca_file), c->ca_file);
     copy(o->service, sizeof(o->service), c->service);
+    copy(o->trace, sizeof(o->trace), c->trace);
     o->budget = budget_kind(c);
     if (o->budget != DSQL_BUDGET_LOCAL && c->lease_enabled)
         copy(o->lease_table, sizeof(o->lease_table), c->lease_table);

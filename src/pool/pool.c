@@ -159,10 +159,38 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     return dsql_token_cache_new(&tokens, &pool->tokens, err);
 }
 
+/* A pool that can't be recorded works all the same: the log says why. */
+static void start_trace(struct dsql_pool *pool)
+{
+    struct dsql_err err = {0};
+    const char *path = pool->options.trace;
+    if (path[0] == '\0')
+        return;
+    if (dsql_trace_open(path, (uint32_t)pool->options.max_open, &pool->state_lock, &pool->trace,
+                        &err))
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE_FAILED,
+                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("detail", (const char *)err.message));
+    else
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE,
+                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("file", path));
+}
+
+/* Callers that still have a connection may tell the keeper of it later: unrecorded. */
+static void stop_trace(struct dsql_pool *pool)
+{
+    pthread_mutex_lock(&pool->state_lock);
+    struct dsql_trace *trace = pool->trace;
+    pool->trace = NULL;
+    pthread_mutex_unlock(&pool->state_lock);
+    dsql_trace_close(trace, &pool->keeper);
+}
+
 /* Whatever it has of others: threads, descriptors, its part of the budget, the caller's
  * credentials. The opener has ended or never started. */
 static void give_back(struct dsql_pool *pool)
 {
+    stop_trace(pool);
     dsql_token_cache_destroy(pool->tokens);
     if (pool->budget)
         pool->budget->ops->destroy(pool->budget);
@@ -243,6 +271,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
                      DSQL_F("endpoint", (const char *)pool->key),
                      DSQL_F("wait_ms", delay_ns / DSQL_MS));
+        start_trace(pool);
         enum dsql_rc started = dsql_opener_start(pool, err);
         *rc = started;
     }

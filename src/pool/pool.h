@@ -14,6 +14,7 @@
  *     resolver.c      names to addresses, apart from the opener
  *     trust.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
+ *     trace.c         the flight recorder of what the keeper is told and says
  *
  * Words are those of core/keeper.h and core/slots.h. A struct dsql_conn is a slot with the
  * connection in it. What a caller gets is a *handle*: the address of the slot plus the number of
@@ -45,6 +46,7 @@
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
 #include "pool/resolver.h"
+#include "pool/trace.h"
 
 #define DSQL_POOL_CLOCK (&dsql_clock_boot)
 
@@ -112,6 +114,7 @@ struct dsql_pool {
     pthread_mutex_t state_lock;
     pthread_cond_t progress;    /* of opening and of draining */
     struct dsql_keeper keeper;  /* (S) written by the opener alone, until it has stopped */
+    struct dsql_trace *trace;   /* (S) NULL: nothing is recorded */
     struct dsql_budget *budget; /* (S) */
     struct dsql_conn *first_discarded, *last_discarded; /* (S) of which the keeper knows nothing */
     uint32_t discarded;                                 /* (S) so many */
@@ -182,6 +185,17 @@ static inline bool dsql_conn_is_out(struct dsql_conn *conn, const struct dsql_co
 static inline bool dsql_pool_has_no_owner(const struct dsql_pool *pool)
 {
     return pool->closed && dsql_slots_held(&pool->keeper.slots) == 0;
+}
+
+/* With state_lock held. Whatever changes the keeper goes through here, so that a recording holds
+ * it.
+ */
+static inline struct dsql_keeper_reply dsql_pool_tell(struct dsql_pool *pool,
+                                                      struct dsql_keeper_call call)
+{
+    struct dsql_keeper_reply reply;
+    dsql_trace_call(pool->trace, &pool->keeper, &call, &reply);
+    return reply;
 }
 
 /* With state_lock held: the budget learns how many slots are in use. */

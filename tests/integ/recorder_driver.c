@@ -1,0 +1,104 @@
+/*
+ * A pool that is recorded while everything happens to it, for recorder.sh: `recorder_driver
+ * SECONDS` against the endpoint of the environment, whose faults it sets with the command in $DSQL.
+ * Short lives, more callers than connections, dropped connections, throttling, a slow endpoint, an
+ * expired and a denied token.
+ */
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "base/time.h"
+#include "dsql/dsql.h"
+
+enum { WORKERS = 16, CONNECTIONS = 8 };
+
+static struct dsql_pool *pool;
+static _Atomic bool stop, rest;
+
+static void sleep_ms(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * DSQL_MS};
+    (void)nanosleep(&time, NULL);
+}
+
+static void set_fault(const char *text)
+{
+    char command[512];
+    (void)snprintf(command, sizeof(command), "%s local fault %s >&2", getenv("DSQL"), text);
+    if (system(command) != 0) // NOLINT(cert-env33-c): the command is the test's own
+        exit(1);
+}
+
+static void *work(void *arg)
+{
+    struct dsql_rng rng = dsql_rng_seeded((uint64_t)(uintptr_t)arg);
+    while (!atomic_load(&stop)) {
+        struct dsql_conn *conn;
+        struct dsql_err err;
+        while (atomic_load(&rest))
+            sleep_ms(10);
+        if (dsql_pool_checkout(pool, 100 * DSQL_MS, &conn, &err) != DSQL_OK)
+            continue;
+        PQclear(PQexec(dsql_conn_pg(conn), "select 1"));
+        sleep_ms(dsql_rng_between(&rng, 0, 60));
+        if (dsql_rng_below(&rng, 50) == 0)
+            dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+        else
+            dsql_pool_return(conn);
+        sleep_ms(dsql_rng_between(&rng, 0, 20));
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct dsql_pool_options options;
+    struct dsql_err err;
+    pthread_t threads[WORKERS];
+    int64_t tenth_ms = (argc > 1 ? strtol(argv[1], NULL, 10) : 10) * 100;
+    if (dsql_pool_options_env(&options, &err) != DSQL_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    options.mode = DSQL_POOL_RESERVOIR;
+    options.target_ready = options.low_watermark = CONNECTIONS;
+    options.max_open = CONNECTIONS + 4;
+    options.base_lifetime_ns = 1500 * DSQL_MS;
+    options.lifetime_jitter_ns = 500 * DSQL_MS;
+    options.guard_window_ns = 200 * DSQL_MS;
+    options.connect_timeout_ns = 400 * DSQL_MS;
+    options.staggered_startup_ns = 200 * DSQL_MS;
+    options.rate = 50;
+    if (dsql_pool_open(&options, &pool, &err) != DSQL_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    for (uintptr_t i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)) != 0)
+            return 1;
+    /* What each tenth of the time begins with. */
+    static const char *const faults[10] = {
+        [1] = "drop=50%",
+        [2] = "throttle=2x drop=50%",
+        [4] = "connect-latency=600ms drop=50%",
+        [6] = "connect-latency=0ms expire=1x drop=50%",
+        [8] = "deny=1x drop=100%",
+    };
+    for (int i = 0; i < 10; i++) {
+        atomic_store(&rest, i == 3 || i == 7); /* connections grow old unused */
+        if (faults[i])
+            set_fault(faults[i]);
+        sleep_ms(tenth_ms);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < WORKERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    dsql_pool_close(pool);
+    puts("ok");
+    return 0;
+}
