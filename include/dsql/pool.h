@@ -98,9 +98,11 @@ struct dsql_pool_options {
     int64_t cluster_rate; /* connects a second of the whole fleet */
     int64_t cluster_burst;
     int64_t cluster_connections;
-    int64_t cluster_headroom; /* of them, left unused by the fleet */
-    int64_t budget_ttl_ns;    /* how long a process may be silent before others get its share */
-    char service[64];         /* the owner's name in a fleet's budget */
+    int64_t cluster_headroom;   /* of them, left unused by the fleet */
+    int64_t budget_ttl_ns;      /* how long a process may be silent before others get its share */
+    int64_t fallback_after_ns;  /* the fleet's table is away so long: take a share; 0: never */
+    int64_t fallback_processes; /* that share evenly then */
+    char service[64];           /* the owner's name in a fleet's budget */
 
     char trace[256]; /* a file that what the opener decides is recorded in, for 'dsql sim replay';
                         empty: not recorded */

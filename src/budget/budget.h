@@ -72,8 +72,10 @@ struct dsql_budget_options {
      * shared. `blocks`: everything is in lease_table. */
     const char *lease_table, *limiter_table;
     int64_t cluster_rate, cluster_burst, cluster_connections;
-    int64_t cluster_headroom;             /* of the connections, kept free */
-    int64_t ttl_ns;                       /* how long an owner may be silent */
+    int64_t cluster_headroom;   /* of the connections, kept free */
+    int64_t ttl_ns;             /* how long an owner may be silent */
+    int64_t fallback_after_ns;  /* the table is away for so long: a share of it; 0: never */
+    int64_t fallback_processes; /* that share */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect; else held */
     struct dsql_metrics *metrics;         /* may be NULL */
     struct dsql_log *log;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "core/fallback.h"
 
 #define LEAVE_NS (3 * DSQL_S) /* how long the last handle waits until everything is given back */
 
@@ -41,6 +42,8 @@ struct fleet {
     struct dsql_credentials *credentials; /* the youngest handle's, or those of the last; held */
     char problem[256];                    /* empty: none */
     enum dsql_ddb_kind problem_kind;
+    struct dsql_fallback fallback;
+    bool fell_back; /* and it was said */
     int64_t clock_ahead_s;
     bool stop;
     struct dsql_mono stop_at;
@@ -125,7 +128,8 @@ static void used(struct dsql_budget *budget, int64_t n)
 static int64_t slots_of(const struct handle *h, struct dsql_mono now)
 {
     struct fleet *f = h->fleet;
-    int64_t slots = f->protocol->ops->slots(f->protocol, now);
+    int64_t slots =
+        dsql_fallback_slots(&f->fallback, f->protocol->ops->slots(f->protocol, now), now);
     int64_t shared = slots, wanted = 0, others = 0;
     for (const struct handle *each = f->handles; each; each = each->next) {
         shared -= each->draining ? each->used : 0;
@@ -162,7 +166,8 @@ static bool permit(struct dsql_budget *budget, struct dsql_mono now, int64_t *wa
 {
     struct fleet *f = handle_of(budget)->fleet;
     pthread_mutex_lock(&f->lock);
-    bool taken = f->protocol->ops->permit(f->protocol, now, wait_ns);
+    bool taken = f->protocol->ops->permit(f->protocol, now, wait_ns) ||
+                 dsql_fallback_permit(&f->fallback, now, wait_ns);
     pthread_cond_signal(&f->changed); /* one fewer, or one asked for */
     pthread_mutex_unlock(&f->lock);
     return taken;
@@ -240,6 +245,19 @@ static void note_problem(struct fleet *f, const struct dsql_ddb_reply *reply,
                  DSQL_F("detail", (const char *)err.message), DSQL_F("do", (const char *)err.hint));
 }
 
+/* With the lock held. A table that is not there or not ours to use is no outage. */
+static void note_outage(struct fleet *f, enum dsql_ddb_kind kind)
+{
+    struct dsql_mono now = dsql_clock_mono(f->clock);
+    bool away = kind == DSQL_DDB_LOST || kind == DSQL_DDB_THROTTLED || kind == DSQL_DDB_UNAVAILABLE;
+    dsql_fallback_tell(&f->fallback, away, now);
+    bool holds = dsql_fallback_holds(&f->fallback, now);
+    if (holds && !f->fell_back)
+        dsql_log(f->log, DSQL_EVENT_BUDGET_FALLBACK, DSQL_F("table", (const char *)f->table),
+                 DSQL_F("share", f->fallback.share));
+    f->fell_back = holds;
+}
+
 static void carry(struct fleet *f, const char *operation, json_t *body)
 {
     struct dsql_ddb_reply reply;
@@ -259,6 +277,7 @@ static void carry(struct fleet *f, const char *operation, json_t *body)
         (void)dsql_err_set(&err, DSQL_NO_MEMORY, "out of memory");
     if (reply.date.ns > 0)
         f->clock_ahead_s = (dsql_clock_wall(f->clock).ns - reply.date.ns) / DSQL_S;
+    note_outage(f, reply.kind);
     if (!f->stop)
         note_problem(f, &reply, &err);
     dsql_ddb_reply_fini(&reply);
@@ -391,7 +410,8 @@ static enum dsql_rc check(const struct dsql_budget_options *o, struct dsql_err *
     if (o->cluster_connections < 1 || o->cluster_headroom < 0 ||
         o->cluster_headroom >= o->cluster_connections || o->cluster_rate < 1 ||
         o->cluster_rate > 1000000 || o->cluster_burst < 1 || o->cluster_burst > 1000000 ||
-        o->ttl_ns < DSQL_S || o->ttl_ns > DSQL_H)
+        (o->fallback_after_ns > 0 && o->fallback_processes < 1) || o->ttl_ns < DSQL_S ||
+        o->ttl_ns > DSQL_H)
         return dsql_err_set(err, DSQL_INVALID,
                             "a fleet's limits must be positive, its headroom below the connections "
                             "and its TTL from 1s to 1h");
@@ -408,6 +428,13 @@ static enum dsql_rc fleet_start(struct fleet *f, const struct dsql_budget_option
     f->clock = o->clock;
     f->log = o->log;
     f->credentials = dsql_credentials_hold(credentials);
+    const struct dsql_fallback_config fallback = {
+        .after_ns = o->fallback_after_ns,
+        .processes = o->fallback_processes,
+        .connections = o->cluster_connections - o->cluster_headroom,
+        .rate = o->cluster_rate,
+    };
+    dsql_fallback_init(&f->fallback, &fallback, dsql_clock_mono(f->clock));
     enum dsql_rc rc = (o->kind == DSQL_BUDGET_BLOCKS ? dsql_fleet_blocks : dsql_fleet_leases)(
         o, endpoint, &f->protocol, err);
     if (rc)

@@ -64,6 +64,8 @@ static void from_config(struct dsql_pool_options *o, const struct dsql_config *c
         .cluster_connections = c->cluster_connections,
         .cluster_headroom = c->cluster_headroom,
         .budget_ttl_ns = c->budget_ttl_ns,
+        .fallback_after_ns = c->fallback_after_ns,
+        .fallback_processes = c->fallback_processes,
     };
     copy(o->endpoint, sizeof(o->endpoint), c->endpoint);
     copy(o->hostaddr, sizeof(o->hostaddr), c->hostaddr);
@@ -186,6 +188,8 @@ static enum dsql_rc check_ranges(const struct dsql_pool_options *o, struct dsql_
         {"keeper_max_per_tick", o->keeper_max_per_tick, 1, DSQL_SLOTS_MAX},
         {"rate", o->rate, 1, DSQL_PERMITS_RATE_MAX},
         {"burst", o->burst, 1, DSQL_PERMITS_BURST_MAX},
+        {"fallback_after_ns", o->fallback_after_ns, 0, day_ns},
+        {"fallback_processes", o->fallback_processes, 1, 1000000},
         {"staggered_startup_ns", o->staggered_startup_ns, 0, day_ns},
     };
     enum dsql_rc rc = DSQL_OK;

@@ -137,6 +137,8 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .cluster_connections = o->cluster_connections,
         .cluster_headroom = o->cluster_headroom,
         .ttl_ns = o->budget_ttl_ns,
+        .fallback_after_ns = o->fallback_after_ns,
+        .fallback_processes = o->fallback_processes,
         .credentials = credentials,
         .metrics = o->metrics,
         .log = dsql_log_default(),
