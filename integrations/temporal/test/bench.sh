@@ -1,9 +1,9 @@
 #!/bin/bash
-# One-activity workflows on this store and on Temporal's own postgres12_pgx plugin: the same PostgreSQL, the
-# same machine, the same build of the server, in turns; without and with 1 ms for each round trip. ROUNDS (5)
-# of COUNT (100) workflows, AT (10) at once, for each; medians. Both servers reach PostgreSQL through the same
-# little proxy, which makes them wait and counts round trips. The own plugin has no TLS and no endpoint
-# between it and PostgreSQL.
+# One-activity workflows on this store and on Temporal's own postgres12_pgx plugin: the same machine, the same
+# build of PostgreSQL with the same settings, the same build of the server, in turns; without and with 1 ms for
+# each round trip. ROUNDS (5) of COUNT (100) workflows, AT (10) at once, for each; medians. Both servers reach
+# their PostgreSQL through the same little proxy, which makes them wait and counts round trips. The own plugin has
+# no TLS and no endpoint between it and PostgreSQL.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 rounds=${ROUNDS:-5} count=${COUNT:-100} at=${AT:-10}
@@ -31,13 +31,45 @@ trips() { # trips STORE DELAY: sets how long a round trip waits, prints how many
     echo "$answer"
 }
 
+# postmaster_of STORE: the process of its PostgreSQL.
+postmaster_of() { head -1 "$scratch/$([ "$1" = dsql ] && echo data || echo stock)/pg/postmaster.pid"; }
+
+# The stock plugin's own PostgreSQL, as `dsql local` runs its one but for what only the module there understands.
+start_stock_postgres() {
+    local as=() bin arguments settings=()
+    bin=$(dirname "$(readlink "/proc/$(postmaster_of dsql)/exe")")
+    mapfile -d '' -t arguments <"/proc/$(postmaster_of dsql)/cmdline"
+    for setting in "${arguments[@]}"; do
+        case $setting in
+            fsync=* | synchronous_commit=* | full_page_writes=* | max_connections=* | shared_buffers=* | wal_level=* | autovacuum*=*)
+                settings+=(-c "$setting") ;;
+        esac
+    done
+    mkdir "$scratch/stock"
+    if [ "$(id -u)" = 0 ]; then
+        chown postgres "$scratch/stock"
+        as=(setpriv --reuid postgres --regid postgres --clear-groups)
+    fi
+    (cd "$scratch/stock" && "${as[@]}" "$bin/initdb" -D pg -U stock --auth=trust --locale=C --encoding=UTF8 --no-sync >/dev/null)
+    (cd "$scratch/stock" && exec "${as[@]}" "$bin/postgres" -D pg -k "$scratch/stock" -p 5432 -c listen_addresses= "${settings[@]}") \
+        >"$scratch/stock.log" 2>&1 &
+    stock_postgres=$!
+    for _ in $(seq 300); do
+        ! stock -c 'select' >/dev/null 2>&1 || return 0
+        sleep 0.1
+    done
+    fail "the stock plugin's PostgreSQL does not answer: $(cat "$scratch/stock.log")"
+}
+stock() { env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/stock" -p 5432 -U stock -d "${database:-postgres}" "$@"; }
+stock_postgres=''
+trap '[ -z "$stock_postgres" ] || { kill "$stock_postgres" && wait "$stock_postgres"; } 2>/dev/null; cleanup' EXIT
+
 make_stock_database() {
-    behind postgres -c 'create database stock'
-    behind postgres -c "alter database stock set default_transaction_isolation = 'read committed'" \
-        -c 'alter database stock set default_table_access_method = heap'
-    behind stock -f "$stock_schema" >/dev/null
-    behind stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
-    behind stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
+    stock -c 'create database stock'
+    database=stock
+    stock -f "$stock_schema" >/dev/null
+    stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
+    stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
         curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
         -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
 }
@@ -46,10 +78,12 @@ stock_config() { # stock_config PORT: the embedded configuration with another st
     python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$1" <<'PYTHON'
 import re, socket, sys
 text = open(sys.argv[1]).read()
-sockets = [socket.socket() for _ in range(8)]
-for i, s in enumerate(sockets):
-    s.bind(("127.0.0.1", 0))
-    text = text.replace("{{index .Ports %d}}" % i, str(s.getsockname()[1]))
+sockets = {}
+def free_port(match):
+    if match[1] not in sockets:
+        sockets[match[1]] = socket.create_server(("127.0.0.1", 0))
+    return str(sockets[match[1]].getsockname()[1])
+text = re.sub(r"\{\{\.Ports\.(\w+)\}\}", free_port, text)
 text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- else\}\}\n(.*?)\{\{- end\}\}\n", r"\1", text, flags=re.S)
 text = text.replace('"{{if .Visibility}}{{.Visibility}}{{else}}visibility{{end}}"', "visibility")
 text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
@@ -58,10 +92,11 @@ text = text.replace("      customDatastore:\n        name: dsql\n", """      sql
         databaseName: stock
         connectAddr: 127.0.0.1:%s
         connectProtocol: tcp
-        user: dsql_super
+        user: stock
         maxConns: 50
         maxIdleConns: 50
 """ % sys.argv[2])
+assert "{{" not in text, text
 print(text)
 PYTHON
 }
@@ -74,7 +109,7 @@ ticks() {
 }
 used() { # used STORE: by its server, the endpoint, PostgreSQL
     local pid=pid_$1 postmaster
-    postmaster=$(head -1 "$scratch/data/pg/postmaster.pid")
+    postmaster=$(postmaster_of "$1")
     # Of the postmaster also what those of its children used that have ended.
     # shellcheck disable=SC2046 # a list
     echo "$(ticks 12,13 "${!pid}") $(ticks 12,13 "$local_pid") $(($(ticks 12-15 "$postmaster") + $(ticks 12,13 $(pgrep -P "$postmaster"))))"
@@ -93,8 +128,9 @@ measure() {
 
 start_cluster --port 0
 delay dsql "127.0.0.1:$PGPORT"
+start_stock_postgres
 make_stock_database
-delay stock "$scratch/data/run/.s.PGSQL.$(sed -n 4p "$scratch/data/pg/postmaster.pid")"
+delay stock "$scratch/stock/.s.PGSQL.5432"
 DSQL_ENDPOINT=localhost:$port_dsql start_server dsql --port 0
 stock_config "$port_stock" >"$scratch/stock.yaml"
 start_server stock --config "$scratch/stock.yaml"

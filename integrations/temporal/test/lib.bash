@@ -16,9 +16,14 @@ start_cluster() { # start_cluster OPTIONS...: a 'dsql local' with this shell as 
     "$dsql" schema apply >/dev/null
 }
 
-# The PostgreSQL behind the endpoint, past its faults.
-behind() { # behind DATABASE ARGUMENT...
-    env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/data/run" -U dsql_super -d "$@"
+# What the tables hold. The endpoint is asked until its faults let an answer through: nobody else gets at the
+# PostgreSQL behind it.
+ask() { # ask SQL
+    for _ in $(seq 300); do
+        ! psql -XqAt -v ON_ERROR_STOP=1 -c "$1" 2>"$scratch/ask" || return 0
+        sleep 0.1
+    done
+    fail "no answer to '$1': $(cat "$scratch/ask")"
 }
 
 # start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME. A server that ends
@@ -73,7 +78,7 @@ reached() {
     while kill -0 "$check_pid" 2>/dev/null; do
         [ $((started * $2)) -lt $(($1 * ${rounds_of##*:})) ] || return 0
         sleep 0.2
-        started=$(behind postgres -c "select count(*) from current_executions where workflow_id like '$prefix-%' and workflow_id not like '%-child'" 2>/dev/null || echo 0)
+        started=$(ask "select count(*) from current_executions where workflow_id like '$prefix-%' and workflow_id not like '%-child'")
     done
     return 1
 }
@@ -82,7 +87,7 @@ reached() {
 # current, and nothing of what was pending is left.
 audit_rows() {
     local rows
-    rows=$(behind postgres -c "
+    rows=$(ask "
         select (select count(*) from executions where workflow_id like '$prefix-%'),
             (select count(distinct workflow_id) from executions where workflow_id like '$prefix-%')
             - (select count(*) from current_executions where workflow_id like '$prefix-%'),

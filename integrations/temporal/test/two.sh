@@ -9,7 +9,7 @@ start_cluster --port 0
 start_server a --port 0 --shards 32
 start_server b --port 0 --shards 32
 
-ranges() { behind postgres -c 'select shard_id, range_id from shards order by 1'; }
+ranges() { ask 'select shard_id, range_id from shards order by 1'; }
 
 # b stands still until a has taken every shard that it takes, seen by the range ids.
 pause() { # pause N D: when so much of the workflows was started
