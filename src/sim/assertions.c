@@ -44,12 +44,13 @@ static void tell_connects(struct telling *telling)
     const struct dsql_sim_world *world = telling->world;
     const struct dsql_sim_scenario *scenario = world->scenario;
     int64_t rate = scenario->asserts.max_connects_per_sec, burst = scenario->budget.burst;
+    int64_t at_once = burst + rate;
     if (rate == 0)
         return;
     tell(telling, "assertMaxConnectsPerSec",
          "in any t seconds at most %lld + %lld x t connects, so at most %lld in one second: the "
          "burst of %lld may come on top of the rate. Seen: %llu in %s",
-         (long long)burst, (long long)rate, (long long)(burst + rate), (long long)burst,
+         (long long)burst, (long long)rate, (long long)at_once, (long long)burst,
          (unsigned long long)world->record.peak_sample,
          scenario->sample_ns == DSQL_S ? "a second"
                                        : dsql_duration_shown(scenario->sample_ns).text);
@@ -82,13 +83,14 @@ static void tell_callers(struct telling *telling)
     const struct dsql_sim_asserts *asserts = &telling->world->scenario->asserts;
     struct dsql_sim_counts counts;
     dsql_sim_world_counts(telling->world, &counts);
+    uint64_t callers = counts.checkouts + counts.empties;
+    uint64_t early = counts.empties - counts.late_empties;
     if (asserts->zero_empty_events)
         tell(telling, "assertZeroEmptyEvents",
              "no caller goes away empty-handed once its process has reached its target. Seen: %llu "
              "of %llu checkouts; before the first filling, which is not asserted: %llu",
-             (unsigned long long)counts.late_empties,
-             (unsigned long long)(counts.checkouts + counts.empties),
-             (unsigned long long)(counts.empties - counts.late_empties));
+             (unsigned long long)counts.late_empties, (unsigned long long)callers,
+             (unsigned long long)early);
     if (asserts->no_waiter_starved_ns > 0)
         tell(telling, "assertNoWaiterStarved",
              "callers are served in the order in which they came, none after more than %s. Seen: "

@@ -47,6 +47,8 @@ static Oid type_of_values(Relation rel, const IndexInfo *info, int column, ListC
     AttrNumber number = info->ii_IndexAttrNumbers[column];
     if (number != 0)
         return TupleDescAttr(RelationGetDescr(rel), number - 1)->atttypid;
+    if (!*expression)
+        return InvalidOid; /* no index is so: each column without a number has its expression */
     Oid type = exprType(lfirst(*expression));
     *expression = lnext(info->ii_Expressions, *expression);
     return type;
