@@ -395,6 +395,8 @@ enum dsql_rc dsql_trace_take_snapshot(struct dsql_codec *c, struct dsql_keeper *
 void dsql_codec_opening(struct dsql_codec *c, struct dsql_trace_opening *opening)
 {
     uint32_t format = DSQL_TRACE_FORMAT;
+    if (c->from)
+        *opening = (struct dsql_trace_opening){0};
     u32(c, &format, UINT32_MAX);
     if (format != DSQL_TRACE_FORMAT)
         c->failed = true;
