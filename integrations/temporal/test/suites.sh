@@ -1,7 +1,7 @@
 #!/bin/bash
 # The adapter's own tests and Temporal's persistence suites, on 'dsql local'. Arguments go to the suites,
 # such as -test.run TestStores/Shard. Temporal gives each operation two seconds, which a busy machine may
-# not have: with AGAIN=N the suites that failed are run up to N times more, and it is said.
+# not have: with AGAIN=N the tests that failed are run up to N times more, and it is said.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 export DSQL_POOL_MAX_OPEN=20
@@ -9,7 +9,9 @@ built=$root/build/temporal
 start_cluster --port 0
 "$built/audit"
 "$built/server"
-timeout 600 "$built/plugin" -test.timeout 590s || fail "the adapter's own tests"
+plugin() { timeout 600 "$built/plugin" -test.timeout 590s; }
+plugin || { [ "${AGAIN:-0}" -gt 0 ] && "$dsql" local fault clear && echo "suites: once more: the adapter's own tests" && plugin; } ||
+    fail "the adapter's own tests"
 cd "$root/integrations/temporal/suites"
 
 suites() { # suites ARGUMENT...: what they say goes to $scratch/suites.log
