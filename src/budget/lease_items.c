@@ -42,16 +42,28 @@ json_t *dsql_lease_scan(const char *table, const char *endpoint, json_t *from)
     return body;
 }
 
-json_t *dsql_lease_recount(const char *table, const char *endpoint, int64_t active,
-                           int64_t updated_ms, int64_t count, int64_t now_ms)
+bool dsql_lease_read_counter(const json_t *item, struct dsql_lease_counter *counter)
+{
+    *counter = (struct dsql_lease_counter){0};
+    if (!dsql_ddb_get_number(item, "active", &counter->active))
+        return false;
+    (void)dsql_ddb_get_number(item, "updated_ms", &counter->updated_ms);
+    (void)dsql_ddb_get_number(item, "libdsql", &counter->ours);
+    (void)dsql_ddb_get_number(item, "conn_limit", &counter->limit);
+    return true;
+}
+
+json_t *dsql_lease_recount(const char *table, const char *endpoint,
+                           const struct dsql_lease_counter *seen, int64_t active, int64_t ours,
+                           int64_t now_ms)
 {
     json_t *body = dsql_budget_key(table, DSQL_LEASE_COUNTER_PREFIX, endpoint, "");
-    json_t *rest =
-        json_pack("{s:s,s:s,s:{s:o,s:o,s:o,s:o}}", "UpdateExpression",
-                  "SET active = :count, updated_ms = :now", "ConditionExpression",
-                  "active = :active AND updated_ms = :updated", "ExpressionAttributeValues",
-                  ":count", dsql_ddb_number(count), ":now", dsql_ddb_number(now_ms), ":active",
-                  dsql_ddb_number(active), ":updated", dsql_ddb_number(updated_ms));
+    json_t *rest = json_pack(
+        "{s:s,s:s,s:{s:o,s:o,s:o,s:o,s:o}}", "UpdateExpression",
+        "SET active = :count, libdsql = :ours, updated_ms = :now", "ConditionExpression",
+        "active = :active AND updated_ms = :updated", "ExpressionAttributeValues", ":count",
+        dsql_ddb_number(active), ":ours", dsql_ddb_number(ours), ":now", dsql_ddb_number(now_ms),
+        ":active", dsql_ddb_number(seen->active), ":updated", dsql_ddb_number(seen->updated_ms));
     if (!body || !rest || json_object_update(body, rest)) {
         json_decref(body);
         body = NULL;
@@ -79,17 +91,20 @@ static json_t *counter_part(const struct dsql_lease_place *p, int64_t add)
     json_t *key = dsql_budget_key(p->table, DSQL_LEASE_COUNTER_PREFIX, p->endpoint, "");
     json_t *rest;
     if (add > 0)
-        rest = json_pack("{s:s,s:s,s:{s:o,s:o,s:o,s:o}}", "UpdateExpression",
-                         "SET active = if_not_exists(active, :zero) + :n, updated_ms = :now",
-                         "ConditionExpression", "attribute_not_exists(active) OR active <= :most",
-                         "ExpressionAttributeValues", ":zero", dsql_ddb_number(0), ":n",
-                         dsql_ddb_number(add), ":most",
-                         dsql_ddb_number(p->connections - p->headroom - add), ":now", now_ms);
+        rest = json_pack(
+            "{s:s,s:s,s:{s:o,s:o,s:o,s:o,s:o}}", "UpdateExpression",
+            "SET active = if_not_exists(active, :zero) + :n, "
+            "libdsql = if_not_exists(libdsql, :zero) + :n, conn_limit = :limit, updated_ms = :now",
+            "ConditionExpression", "attribute_not_exists(active) OR active <= :most",
+            "ExpressionAttributeValues", ":zero", dsql_ddb_number(0), ":n", dsql_ddb_number(add),
+            ":most", dsql_ddb_number(p->connections - p->headroom - add), ":limit",
+            dsql_ddb_number(p->connections - p->headroom), ":now", now_ms);
     else
         rest = json_pack("{s:s,s:s,s:{s:o,s:o}}", "UpdateExpression",
-                         "SET active = active - :n, updated_ms = :now", "ConditionExpression",
-                         "attribute_exists(active) AND active >= :n", "ExpressionAttributeValues",
-                         ":n", dsql_ddb_number(-add), ":now", now_ms);
+                         "SET active = active - :n, libdsql = if_not_exists(libdsql, :n) - :n, "
+                         "updated_ms = :now",
+                         "ConditionExpression", "attribute_exists(active) AND active >= :n",
+                         "ExpressionAttributeValues", ":n", dsql_ddb_number(-add), ":now", now_ms);
     return json_pack("{s:o}", "Update", merged(key, rest));
 }
 
@@ -227,8 +242,10 @@ json_t *dsql_lease_request(const struct dsql_lease_place *p, const struct dsql_l
         return dsql_lease_scan(p->table, p->endpoint, p->from);
     case DSQL_LEASES_RECOUNT:
         *name = "UpdateItem";
-        return dsql_lease_recount(p->table, p->endpoint, op->active, op->updated_ms, op->count,
-                                  p->now.ns / DSQL_MS);
+        return dsql_lease_recount(
+            p->table, p->endpoint,
+            &(struct dsql_lease_counter){.active = op->active, .updated_ms = op->updated_ms},
+            op->count, op->ours, p->now.ns / DSQL_MS);
     }
     return NULL;
 }
@@ -261,9 +278,11 @@ void dsql_lease_answer(const struct dsql_leases_op *op, const struct dsql_ddb_re
     } else if (reply->kind == DSQL_DDB_CONDITION) {
         answer->outcome = DSQL_LEASES_REFUSED;
     } else if (reply->kind == DSQL_DDB_OK) {
-        const json_t *item = json_object_get(reply->body, "Item");
+        struct dsql_lease_counter counter;
         answer->outcome = DSQL_LEASES_OK;
-        answer->exists = dsql_ddb_get_number(item, "active", &answer->active);
-        (void)dsql_ddb_get_number(item, "updated_ms", &answer->updated_ms);
+        answer->exists = dsql_lease_read_counter(json_object_get(reply->body, "Item"), &counter);
+        answer->active = counter.active;
+        answer->updated_ms = counter.updated_ms;
+        answer->ours = counter.ours;
     }
 }

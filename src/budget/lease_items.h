@@ -1,9 +1,11 @@
 /*
  * The items of the protocol `leases`, in the format of the Go plugin, and the requests on them:
  *
- *   dsqllease_counter#<endpoint>    active, updated_ms
- *   dsqllease#<endpoint>#<id>       ttl_epoch, service_name, created_ms; ours also have owner and
- * beat dsqlconnect#<endpoint>#<second> count, updated_at_ms, ttl_epoch
+ *   dsqllease_counter#<endpoint>     active, updated_ms; from us also libdsql, how many of
+ *                                    `active` are ours, and conn_limit, for people
+ *   dsqllease#<endpoint>#<id>        ttl_epoch, service_name, created_ms; ours also have owner
+ *                                    and beat
+ *   dsqlconnect#<endpoint>#<second>  count, updated_at_ms, ttl_epoch
  *
  * Every function that makes a request answers NULL when memory runs out.
  */
@@ -48,8 +50,19 @@ void dsql_lease_answer(const struct dsql_leases_op *op, const struct dsql_ddb_re
 /* A page of the leases of an endpoint; from is where the page before ended, or NULL. */
 json_t *dsql_lease_scan(const char *table, const char *endpoint, json_t *from);
 
-/* Sets the counter from `active` to `count`, if nobody has changed it since updated_ms. */
-json_t *dsql_lease_recount(const char *table, const char *endpoint, int64_t active,
-                           int64_t updated_ms, int64_t count, int64_t now_ms);
+/* The counter as it stands in the table. */
+struct dsql_lease_counter {
+    int64_t active, updated_ms;
+    int64_t ours;  /* of `active`; what is more belongs to other programs */
+    int64_t limit; /* what our last acquisition compared with; 0: nobody of us has acquired */
+};
+
+/* False if it is none. */
+bool dsql_lease_read_counter(const json_t *item, struct dsql_lease_counter *counter);
+
+/* Sets the counter to `active`, of which `ours`, if nobody has changed it since `seen`. */
+json_t *dsql_lease_recount(const char *table, const char *endpoint,
+                           const struct dsql_lease_counter *seen, int64_t active, int64_t ours,
+                           int64_t now_ms);
 
 #endif

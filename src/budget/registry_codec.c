@@ -74,12 +74,15 @@ static void open_parts(struct update *u, const struct dsql_registry_op *op)
     name(u, "#v", "version");
     name(u, "#p", "pot");
     name(u, "#r", "rate");
+    name(u, "#l", "limit");
     value(u, ":empty", json_pack("{s:{}}", "M"));
     number(u, ":zero", 0);
     number(u, ":pot", op->pot_new);
     number(u, ":rate", op->rate_new);
+    number(u, ":limit", op->limit);
     set(u, "#o = if_not_exists(#o, :empty), #v = if_not_exists(#v, :zero), "
-           "#p = if_not_exists(#p, :pot), #r = if_not_exists(#r, :rate)");
+           "#p = if_not_exists(#p, :pot), #r = if_not_exists(#r, :rate), "
+           "#l = if_not_exists(#l, :limit)");
 }
 
 static void own_parts(struct update *u, const struct dsql_registry_op *op)
@@ -89,6 +92,9 @@ static void own_parts(struct update *u, const struct dsql_registry_op *op)
         /* Without an item there is nothing to put the block into: that is a refusal, not an error.
          */
         require(u, "attribute_exists(#o) AND attribute_not_exists(#o.#i)");
+        name(u, "#l", "limit");
+        number(u, ":limit", op->limit);
+        set(u, "#l = :limit");
     } else {
         name(u, "#b", "b");
         number(u, ":bo", op->beat_old);
@@ -281,6 +287,8 @@ static enum dsql_rc read_item(const json_t *item, struct dsql_registry *out, str
             return dsql_err_set(err, DSQL_PROTOCOL,
                                 "an owner in the registry item is not as this version writes it");
     }
+    if (!dsql_ddb_get_number(item, "limit", &out->limit) || !is_amount(out->limit))
+        out->limit = 0;
     out->exists = true;
     dsql_registry_sort(out);
     return DSQL_OK;

@@ -1,6 +1,6 @@
 /*
  * The registry as a DynamoDB item, and its operations as UpdateItem requests. The item's key is
- * `dsqlblocks#<endpoint>`; it has the attributes version, pot, rate and owners, a
+ * `dsqlblocks#<endpoint>`; it has the attributes version, pot, rate, limit and owners, a
  * map from id to {s: slots, w: slots wanted, f: flow, g: flow wanted, p: purse, b: beat, t: TTL in
  * ms, n: name, m: wall clock in ms}. Short names, because the whole item is paid for with every
  * beat.

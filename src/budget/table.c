@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include "budget/lease_items.h"
 #include "budget/registry_codec.h"
 
 enum { WAITS_MAX = 120 };
@@ -157,11 +156,9 @@ static enum dsql_rc read_counter(const struct dsql_budget_table *t,
 {
     struct dsql_ddb_reply reply;
     enum dsql_rc rc = get_item(t, DSQL_LEASE_COUNTER_PREFIX, &reply, err);
-    const json_t *item = json_object_get(reply.body, "Item");
-    if (!rc && item) {
-        survey->exists = dsql_ddb_get_number(item, "active", &survey->active);
-        (void)dsql_ddb_get_number(item, "updated_ms", &survey->updated_ms);
-    }
+    if (!rc)
+        survey->exists =
+            dsql_lease_read_counter(json_object_get(reply.body, "Item"), &survey->counter);
     dsql_ddb_reply_fini(&reply);
     return rc;
 }
@@ -202,20 +199,27 @@ enum dsql_rc dsql_budget_leases(const struct dsql_budget_table *t, struct dsql_w
     return rc;
 }
 
+int64_t dsql_lease_others(const struct dsql_lease_survey *survey)
+{
+    int64_t ours = survey->counter.ours > 0 ? survey->counter.ours : 0;
+    return survey->counter.active > ours ? survey->counter.active - ours : 0;
+}
+
 enum dsql_rc dsql_budget_recount(const struct dsql_budget_table *t,
-                                 const struct dsql_lease_survey *survey, struct dsql_wall now,
-                                 struct dsql_err *err)
+                                 const struct dsql_lease_survey *survey, int64_t others,
+                                 struct dsql_wall now, struct dsql_err *err)
 {
     struct dsql_ddb_reply reply;
+    int64_t active = survey->renewed + others, now_ms = now.ns / DSQL_MS;
     enum dsql_rc rc = call(t, "UpdateItem",
-                           dsql_lease_recount(t->table, t->endpoint, survey->active,
-                                              survey->updated_ms, survey->leases, now.ns / DSQL_MS),
+                           dsql_lease_recount(t->table, t->endpoint, &survey->counter, active,
+                                              survey->renewed, now_ms),
                            1u << DSQL_DDB_CONDITION, &reply, err);
     if (!rc && reply.kind == DSQL_DDB_CONDITION) {
         struct dsql_lease_survey found = {0};
         rc = read_counter(t, &found, err);
         /* As we would have set it: a try before this one was carried out, its answer was lost. */
-        if (!rc && (found.active != survey->leases || found.updated_ms != now.ns / DSQL_MS))
+        if (!rc && (found.counter.active != active || found.counter.updated_ms != now_ms))
             rc = dsql_err_set(err, DSQL_CONDITION_FAILED,
                               "the counter has changed meanwhile; nothing was repaired");
     }

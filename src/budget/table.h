@@ -6,6 +6,7 @@
 #define DSQL_BUDGET_TABLE_H
 
 #include "aws/dynamodb.h"
+#include "budget/lease_items.h"
 #include "core/registry.h"
 
 struct dsql_budget_table {
@@ -35,18 +36,25 @@ DSQL_MUST_USE enum dsql_rc dsql_budget_release(const struct dsql_budget_table *t
 /* What `leases` left in the table: the counter, and the leases themselves. */
 struct dsql_lease_survey {
     bool exists;
-    int64_t active, updated_ms; /* the counter */
-    int64_t leases, renewed;    /* items; those of them that are renewed by this library */
-    int64_t expired;            /* by ttl_epoch and this machine's clock */
+    struct dsql_lease_counter counter;
+    int64_t leases, renewed; /* items; those of them that are renewed by this library */
+    int64_t expired;         /* by ttl_epoch and this machine's clock */
 };
+
+/* Connections that the counter has for other programs: the Go plugin. DynamoDB deletes their items
+ * while they live, so that nobody can count them. */
+int64_t dsql_lease_others(const struct dsql_lease_survey *survey);
+
 DSQL_MUST_USE enum dsql_rc dsql_budget_leases(const struct dsql_budget_table *t,
                                               struct dsql_wall now,
                                               struct dsql_lease_survey *survey,
                                               struct dsql_err *err);
 
-/* Sets the counter to what was counted, if nobody has changed it since. */
+/* Sets our part of the counter to what was counted and that of other programs to `others`, if
+ * nobody has changed it since. */
 DSQL_MUST_USE enum dsql_rc dsql_budget_recount(const struct dsql_budget_table *t,
                                                const struct dsql_lease_survey *survey,
-                                               struct dsql_wall now, struct dsql_err *err);
+                                               int64_t others, struct dsql_wall now,
+                                               struct dsql_err *err);
 
 #endif

@@ -99,23 +99,39 @@ static void print_json_text(const char *text)
 
 /* --- setup ------------------------------------------------------------------------------------ */
 
+static enum dsql_rc setup_table(const struct place *place, const char *name, bool json,
+                                struct dsql_err *err)
+{
+    struct dsql_budget_table table = place->table;
+    bool created = false;
+    table.table = name;
+    enum dsql_rc rc = dsql_budget_setup(&table, &created, err);
+    if (!rc && json) {
+        fputs("{\"table\": ", stdout);
+        print_json_text(name);
+        printf(", \"region\": \"%s\", \"created\": %s}\n", place->region,
+               created ? "true" : "false");
+    } else if (!rc) {
+        printf("table %s in %s: %s\n", name, place->region,
+               created ? "made, with TTL on ttl_epoch" : "is there");
+    }
+    return rc;
+}
+
 static int setup(const struct dsql_args *args)
 {
     struct place place;
     struct dsql_err err;
-    bool created = false;
+    bool json = dsql_args_has(args, "json");
     enum dsql_rc rc = place_init(args, &place, &err);
     if (!rc)
-        rc = dsql_budget_setup(&place.table, &created, &err);
-    if (!rc && dsql_args_has(args, "json")) {
-        fputs("{\"table\": ", stdout);
-        print_json_text(place.name);
-        printf(", \"region\": \"%s\", \"created\": %s}\n", place.region,
-               created ? "true" : "false");
-    } else if (!rc) {
-        printf("table %s in %s: %s\n", place.name, place.region,
-               created ? "made, with TTL on ttl_epoch" : "is there");
-    }
+        rc = setup_table(&place, place.name, json, &err);
+    const char *limiter = place.config.limiter_table;
+    bool second = !dsql_args_get(args, "table") && place.config.limiter_enabled &&
+                  strcmp(place.config.budget, "blocks") != 0 && limiter[0] != '\0' &&
+                  strcmp(limiter, place.name) != 0;
+    if (!rc && second)
+        rc = setup_table(&place, limiter, json, &err);
     place_fini(&place);
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
@@ -127,6 +143,15 @@ static double age_s(int64_t seen_ms)
     return ((double)dsql_clock_wall(&dsql_clock_system).ns / 1e6 - (double)seen_ms) / 1000;
 }
 
+/* The limit as the processes wrote it into the table: that of this environment says nothing. */
+static void print_json_limit(int64_t limit)
+{
+    if (limit > 0)
+        printf("\"limit\": %lld", (long long)limit);
+    else
+        fputs("\"limit\": null", stdout);
+}
+
 static void status_json(const struct place *place, const struct dsql_registry *r,
                         const struct dsql_lease_survey *leases)
 {
@@ -134,10 +159,10 @@ static void status_json(const struct place *place, const struct dsql_registry *r
     print_json_text(place->endpoint);
     fputs(", \"table\": ", stdout);
     print_json_text(place->name);
-    printf(", \"limit\": %lld, \"headroom\": %lld", (long long)place->config.cluster_connections,
-           (long long)place->config.cluster_headroom);
     if (r->exists) {
-        printf(",\n \"blocks\": {\"slots\": %lld, \"flow\": %.3f, \"rate\": %.3f, \"pot\": %lld, "
+        fputs(",\n \"blocks\": {", stdout);
+        print_json_limit(r->limit);
+        printf(", \"slots\": %lld, \"flow\": %.3f, \"rate\": %.3f, \"pot\": %lld, "
                "\"purses\": %lld, \"version\": %lld, \"owners\": [",
                (long long)dsql_registry_sum(r, DSQL_SLOTS),
                (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
@@ -155,42 +180,68 @@ static void status_json(const struct place *place, const struct dsql_registry *r
         }
         fputs("]}", stdout);
     }
-    if (leases->exists || leases->leases > 0)
-        printf(",\n \"leases\": {\"active\": %lld, \"counted\": %lld, \"renewed\": %lld, "
+    if (leases->exists || leases->leases > 0) {
+        fputs(",\n \"leases\": {", stdout);
+        print_json_limit(leases->counter.limit);
+        printf(", \"active\": %lld, \"others\": %lld, \"counted\": %lld, \"renewed\": %lld, "
                "\"expired\": %lld}",
-               (long long)leases->active, (long long)leases->leases, (long long)leases->renewed,
-               (long long)leases->expired);
+               (long long)leases->counter.active, (long long)dsql_lease_others(leases),
+               (long long)leases->leases, (long long)leases->renewed, (long long)leases->expired);
+    }
     fputs("}\n", stdout);
+}
+
+/* "7 of 12", as far as the table says it. */
+struct amount {
+    char text[64];
+};
+static struct amount amount_of(int64_t n, int64_t limit)
+{
+    struct amount amount;
+    if (limit > 0)
+        (void)snprintf(amount.text, sizeof(amount.text), "%lld of %lld", (long long)n,
+                       (long long)limit);
+    else
+        (void)snprintf(amount.text, sizeof(amount.text), "%lld", (long long)n);
+    return amount;
+}
+
+static void blocks_plain(const struct dsql_registry *r)
+{
+    printf("\nblocks: %s slots taken; %.1f of %.1f connects/s handed out; permits: "
+           "%lld in the pot, up to %lld in hand\n",
+           amount_of(dsql_registry_sum(r, DSQL_SLOTS), r->limit).text,
+           (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
+           (long long)r->pot, (long long)dsql_registry_purses(r));
+    printf("  %-16s  %-20s %6s %6s %7s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",
+           "FLOW/S", "PERMITS", "BEAT", "SEEN");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct dsql_block *b = &r->blocks[i];
+        printf("  %-16s  %-20.20s %6lld %6lld %7.2f %7lld %8lld %6.1fs\n", b->id, b->name,
+               (long long)b->of[DSQL_SLOTS].has, (long long)b->of[DSQL_SLOTS].wants,
+               (double)b->of[DSQL_FLOW].has / DSQL_PERMIT, (long long)b->purse, (long long)b->beat,
+               age_s(b->seen_ms));
+    }
 }
 
 static void status_plain(const struct place *place, const struct dsql_registry *r,
                          const struct dsql_lease_survey *leases)
 {
     printf("budget of %s in table %s (%s)\n", place->endpoint, place->name, place->region);
-    if (r->exists) {
-        printf("\nblocks: %lld of %lld slots taken; %.1f of %.1f connects/s handed out; permits: "
-               "%lld in the pot, up to %lld in hand\n",
-               (long long)dsql_registry_sum(r, DSQL_SLOTS),
-               (long long)(place->config.cluster_connections - place->config.cluster_headroom),
-               (double)dsql_registry_sum(r, DSQL_FLOW) / DSQL_PERMIT, (double)r->rate / DSQL_PERMIT,
-               (long long)r->pot, (long long)dsql_registry_purses(r));
-        printf("  %-16s  %-20s %6s %6s %7s %7s %8s %8s\n", "OWNER", "SERVICE", "SLOTS", "WANTS",
-               "FLOW/S", "PERMITS", "BEAT", "SEEN");
-        for (size_t i = 0; i < r->count; i++) {
-            const struct dsql_block *b = &r->blocks[i];
-            printf("  %-16s  %-20.20s %6lld %6lld %7.2f %7lld %8lld %6.1fs\n", b->id, b->name,
-                   (long long)b->of[DSQL_SLOTS].has, (long long)b->of[DSQL_SLOTS].wants,
-                   (double)b->of[DSQL_FLOW].has / DSQL_PERMIT, (long long)b->purse,
-                   (long long)b->beat, age_s(b->seen_ms));
-        }
-    }
+    if (r->exists)
+        blocks_plain(r);
     if (leases->exists || leases->leases > 0)
-        printf("\nleases: the counter says %lld, there are %lld items, %lld of them renewed, "
-               "%lld past their ttl_epoch\n",
-               (long long)leases->active, (long long)leases->leases, (long long)leases->renewed,
-               (long long)leases->expired);
+        printf(
+            "\nleases: the counter says %s, %lld of them held by other programs (the Go plugin); "
+            "there are %lld items, %lld of them renewed, %lld past their ttl_epoch\n",
+            amount_of(leases->counter.active, leases->counter.limit).text,
+            (long long)dsql_lease_others(leases), (long long)leases->leases,
+            (long long)leases->renewed, (long long)leases->expired);
     if (!r->exists && !leases->exists && leases->leases == 0)
-        puts("\nnobody has used it yet");
+        printf("\nno process has used it for this cluster yet%s\n",
+               dsql_config_shares(&place->config)
+                   ? ""
+                   : "; they do when DSQL_BUDGET is blocks, or leases");
 }
 
 static int status(const struct dsql_args *args)
@@ -234,42 +285,62 @@ static int release(const struct dsql_args *args)
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
+/* Twice, with the counter before and after: whether somebody came or went while it was counted. */
+static enum dsql_rc count_twice(const struct place *place, struct dsql_wall now,
+                                struct dsql_lease_survey *survey, bool *steady,
+                                struct dsql_err *err)
+{
+    struct dsql_lease_survey first = {0};
+    enum dsql_rc rc = dsql_budget_leases(&place->table, now, &first, err);
+    if (!rc)
+        rc = dsql_budget_leases(&place->table, now, survey, err);
+    *steady = first.counter.active == survey->counter.active &&
+              first.counter.updated_ms == survey->counter.updated_ms &&
+              first.leases == survey->leases;
+    return rc;
+}
+
+static void repair_plain(const struct dsql_lease_survey *found, int64_t right, bool steady,
+                         bool repaired, bool gone)
+{
+    int64_t others = dsql_lease_others(found);
+    printf("leases: the counter says %lld: %lld for libdsql, which has %lld, and %lld for other "
+           "programs (the Go plugin)%s\n",
+           (long long)found->counter.active, (long long)(found->counter.active - others),
+           (long long)found->renewed, (long long)others,
+           !found->exists || found->counter.active == right ? "; nothing to repair"
+           : repaired                                       ? "; repaired"
+           : !steady ? "; leases come and go, so nothing was decided: try again"
+                     : "; --apply corrects it");
+    if (others > 0 && !gone)
+        puts("What other programs hold cannot be counted. When none of them runs any more: "
+             "--plugin-gone");
+}
+
 static int repair(const struct dsql_args *args)
 {
     struct place place;
     struct dsql_err err;
-    struct dsql_lease_survey first = {0}, second = {0};
-    bool apply = dsql_args_has(args, "apply"), repaired = false;
+    struct dsql_lease_survey found = {0};
+    bool apply = dsql_args_has(args, "apply"), gone = dsql_args_has(args, "plugin-gone");
+    bool repaired = false, steady = false;
     enum dsql_rc rc = place_init(args, &place, &err);
     struct dsql_wall now = dsql_clock_wall(&dsql_clock_system);
     if (!rc)
-        rc = dsql_budget_leases(&place.table, now, &first, &err);
-    if (!rc) /* the counter before and after: nobody came or went while it was counted */
-        rc = dsql_budget_leases(&place.table, now, &second, &err);
-    bool steady = first.active == second.active && first.updated_ms == second.updated_ms &&
-                  first.leases == second.leases;
-    bool wrong = second.exists && second.active != second.leases;
-    if (!rc && apply && wrong && steady) {
-        rc = dsql_budget_recount(&place.table, &second, now, &err);
+        rc = count_twice(&place, now, &found, &steady, &err);
+    int64_t others = gone ? 0 : dsql_lease_others(&found), right = found.renewed + others;
+    if (!rc && apply && found.exists && found.counter.active != right && steady) {
+        rc = dsql_budget_recount(&place.table, &found, others, now, &err);
         repaired = !rc;
     }
     if (!rc && dsql_args_has(args, "json"))
-        printf("{\"active\": %lld, \"counted\": %lld, \"renewed\": %lld, \"steady\": %s, "
-               "\"repaired\": %s}\n",
-               (long long)second.active, (long long)second.leases, (long long)second.renewed,
-               steady ? "true" : "false", repaired ? "true" : "false");
+        printf("{\"active\": %lld, \"right\": %lld, \"others\": %lld, \"counted\": %lld, "
+               "\"renewed\": %lld, \"steady\": %s, \"repaired\": %s}\n",
+               (long long)found.counter.active, (long long)right,
+               (long long)dsql_lease_others(&found), (long long)found.leases,
+               (long long)found.renewed, steady ? "true" : "false", repaired ? "true" : "false");
     else if (!rc)
-        printf("leases: the counter says %lld, counted %lld%s\n", (long long)second.active,
-               (long long)second.leases,
-               !wrong     ? "; nothing to repair"
-               : repaired ? "; repaired"
-               : !steady  ? "; leases come and go, so nothing was decided: try again"
-                          : "; --apply corrects it");
-    if (!rc && wrong && second.renewed < second.leases)
-        fprintf(stderr,
-                "dsql: %lld leases are never renewed: their items may be gone while their "
-                "connections live\n",
-                (long long)(second.leases - second.renewed));
+        repair_plain(&found, right, steady, repaired, gone);
     place_fini(&place);
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
@@ -286,6 +357,7 @@ static const struct dsql_option shared_options[] = {SHARED_OPTIONS};
 static const struct dsql_option repair_options[] = {
     SHARED_OPTIONS,
     {"apply", 0, NULL, "correct what is wrong; without it, it is only said"},
+    {"plugin-gone", 0, NULL, "no process of the Go plugin runs any more: it holds nothing"},
 };
 
 const struct dsql_command dsql_cmd_budget = {
@@ -305,7 +377,8 @@ const struct dsql_command dsql_cmd_budget_setup = {
     .summary = "make the DynamoDB table of a fleet's budget",
     .text =
         "Makes the table with the key pk, billed on demand, and turns on TTL for the attribute\n"
-        "ttl_epoch. What is there already stays as it is, so it may be run again. docs/budget.md\n"
+        "ttl_epoch; with DSQL_DISTRIBUTED_RATE_LIMITER_TABLE set, that one too. What is there\n"
+        "already stays as it is, so it may be run again. docs/budget.md\n"
         "explains the protocols, deploy/ has the same as Terraform and an IAM policy.",
     .options = shared_options,
     .option_count = DSQL_COUNT_OF(shared_options),
@@ -344,9 +417,11 @@ const struct dsql_command dsql_cmd_budget_repair = {
     .operands = "",
     .summary = "recount the leases and correct the counter",
     .text =
-        "With leases, a process that crashes leaves the counter too high. This counts the items\n"
-        "twice and says what is wrong; with --apply it corrects the counter, if nobody changed it\n"
-        "meanwhile. Blocks have no counter that could be wrong.",
+        "With leases, a process that crashes leaves the counter too high until the others find it\n"
+        "silent. This counts the items twice and says what is wrong; with --apply it corrects the\n"
+        "counter, if nobody changed it meanwhile. What the Go plugin's processes hold stays as it\n"
+        "is: DynamoDB deletes their items while the connections live. Blocks have no counter that\n"
+        "could be wrong.",
     .options = repair_options,
     .option_count = DSQL_COUNT_OF(repair_options),
     .run = repair,

@@ -22,7 +22,8 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
                         dsql_config_budget_table(&doctor->config));
         return;
     }
-    int64_t slots = dsql_registry_sum(r, DSQL_SLOTS), limit = doctor->config.cluster_connections;
+    int64_t slots = dsql_registry_sum(r, DSQL_SLOTS);
+    int64_t limit = r->limit > 0 ? r->limit : doctor->config.cluster_connections;
     bool slowed = r->rate < doctor->config.cluster_rate * DSQL_PERMIT;
     dsql_doctor_say(doctor,
                     slots > limit ? DSQL_FOUND_BUDGET_OVER
@@ -35,13 +36,15 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
 
 static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
 {
-    bool wrong = leases->exists && leases->active != leases->leases;
+    /* Of the plugin's leases nobody knows how many there should be. */
+    bool wrong =
+        leases->exists && leases->counter.active - dsql_lease_others(leases) != leases->renewed;
     dsql_doctor_say(doctor,
                     !ttl    ? DSQL_FOUND_BUDGET_NO_TTL
                     : wrong ? DSQL_FOUND_BUDGET_DRIFT
                             : DSQL_FOUND_BUDGET_OK,
                     "table %s: the counter says %lld, there are %lld leases; TTL is %s",
-                    dsql_config_budget_table(&doctor->config), (long long)leases->active,
+                    dsql_config_budget_table(&doctor->config), (long long)leases->counter.active,
                     (long long)leases->leases, ttl ? "on" : "off");
 }
 
@@ -88,9 +91,7 @@ void dsql_doctor_budget(struct dsql_doctor *doctor)
     struct dsql_err err = {0};
     char whole[300], name[300];
     const struct dsql_config *config = &doctor->config;
-    bool shared = config->budget[0] ? strcmp(config->budget, "local") != 0
-                                    : config->lease_enabled || config->limiter_enabled;
-    if (!shared) {
+    if (!dsql_config_shares(config)) {
         dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_LOCAL,
                         "local: this process counts for itself (DSQL_BUDGET)");
         return;

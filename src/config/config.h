@@ -119,6 +119,9 @@ bool dsql_config_has_error(const struct dsql_config_report *report);
  * are shared; may be empty. */
 const char *dsql_config_budget_table(const struct dsql_config *config);
 
+/* Whether connections or connects are shared with a fleet. */
+bool dsql_config_shares(const struct dsql_config *config);
+
 /* Writes one line for each finding; of each kind that some were dropped of, a last one with their
  * number. */
 void dsql_config_log(const struct dsql_config_report *report, struct dsql_log *log);

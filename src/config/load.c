@@ -398,6 +398,12 @@ const char *dsql_config_budget_table(const struct dsql_config *config)
                                                            : config->lease_table;
 }
 
+bool dsql_config_shares(const struct dsql_config *config)
+{
+    return config->budget[0] ? strcmp(config->budget, "local") != 0
+                             : config->lease_enabled || config->limiter_enabled;
+}
+
 bool dsql_config_has_error(const struct dsql_config_report *report)
 {
     return report->found[DSQL_FINDING_ERROR] > 0;

@@ -314,7 +314,7 @@ static int64_t beat_from(const struct dsql_blocks *b, uint64_t nonce)
 static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_kind kind,
                                       uint64_t nonce)
 {
-    struct dsql_registry_op op = {.kind = kind, .beat_old = b->beat};
+    struct dsql_registry_op op = {.kind = kind, .beat_old = b->beat, .limit = total(b)};
     op.block.beat = beat_from(b, nonce);
     op.block.ttl_ms = b->config.ttl_ns / DSQL_MS;
     op.block.of[DSQL_SLOTS].wants = b->want;

@@ -270,7 +270,8 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
     case DSQL_LEASES_RECOUNT:
         op->active = l->active;
         op->updated_ms = l->updated_ms;
-        op->count = l->counted;
+        op->ours = l->counted;
+        op->count = l->counted + l->others;
         break;
     }
 }
@@ -504,8 +505,7 @@ static void scanned(struct dsql_leases *l, struct dsql_mono now,
 {
     for (size_t i = 0; i < answer->found_count; i++) {
         const struct dsql_lease_found *found = &answer->found[i];
-        l->counted++;
-        l->all_renewed = l->all_renewed && found->renewed;
+        l->counted += found->renewed;
         struct dsql_lease_owner *owner = found->renewed ? owner_of(l, found->owner, now) : NULL;
         if (!owner)
             continue;
@@ -557,8 +557,9 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     if (l->survey == SURVEY_FIRST) {
         l->active = answer->active;
         l->updated_ms = answer->updated_ms;
+        /* A counter that somebody set to less than ours has nothing of others. */
+        l->others = dsql_most(0, answer->active - dsql_most(0, answer->ours));
         l->counted = 0;
-        l->all_renewed = true;
         l->reap = (struct dsql_leases_op){.kind = DSQL_LEASES_REAP};
         l->reap_strays = false;
         for (size_t i = 0; i < l->owner_count; i++)
@@ -570,23 +571,21 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     }
     bool dead = find_dead(l, now);
     forget_living(l);
-    bool steady = answer->exists && answer->active == l->active &&
-                  answer->updated_ms == l->updated_ms && l->all_renewed;
-    int64_t drift = steady ? l->active - l->counted : 0;
+    bool steady =
+        answer->exists && answer->active == l->active && answer->updated_ms == l->updated_ms;
+    int64_t drift = steady ? l->active - l->others - l->counted : 0;
     /* The same twice, a TTL apart, with nobody coming or going meanwhile: that is no race. */
     if (drift != l->drift)
         l->drift_since = now;
     l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0 &&
                      dsql_mono_since(now, l->drift_since) >= l->config.ttl_ns;
     l->drift = drift;
-    if (!l->all_renewed)
-        l->reap.count = 0;
     forget_absent_owners(l);
     plan_survey(l, now);
     if (drift != 0 && !l->may_recount)
         l->survey_at =
             dsql_mono_add(now, l->config.ttl_ns); /* owners notice what they miss sooner */
-    if (l->reap.count > 0 || l->may_recount || (dead && l->all_renewed))
+    if (l->reap.count > 0 || l->may_recount || dead)
         l->survey_at = now;
 }
 

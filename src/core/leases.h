@@ -4,10 +4,11 @@
  * may share a table. Requests out, answers in, time passed in. The format needs wall clocks (a
  * second's counter, ttl_epoch); who is dead is decided without them.
  *
- * Two things are added. Leases are renewed, and carry owner and beat, so that they say something
- * about live connections. And a reconciler takes away leases whose owner's beat stood still, and
- * corrects the counter; by itself it acts only when every lease in the table is a renewed one,
- * because others' live leases look expired.
+ * Three things are added. Leases are renewed, and carry owner and beat, so that they say something
+ * about live connections. The counter says beside the sum how many of it are *ours*, renewed ones:
+ * the rest belongs to the plugin, whose items DynamoDB deletes while the connections live, so that
+ * nobody can count them. And a reconciler takes away renewed leases whose owner's beat stood still,
+ * and corrects our part of the counter; what is not ours it leaves alone.
  *
  * There is one request at a time; one that was not answered is repeated as it was. Each can be told
  * from having been applied before: leases have unique ids, and are put only where there is none;
@@ -58,13 +59,13 @@ enum dsql_leases_kind {
     DSQL_LEASES_LOOK,    /* reads the counter */
     DSQL_LEASES_SCAN,    /* reads a page of leases */
     DSQL_LEASES_REAP,    /* counter - count, delete ids: if they still have the beat */
-    DSQL_LEASES_RECOUNT, /* counter = count: if it is still active, updated_ms */
+    DSQL_LEASES_RECOUNT, /* counter = count, of which ours: if it is still active, updated_ms */
 };
 
 struct dsql_leases_op {
     enum dsql_leases_kind kind;
     int64_t count, beat, second;
-    int64_t active, updated_ms;
+    int64_t active, updated_ms, ours;
     uint64_t mark; /* the same in each repetition, and of no other request */
     dsql_lease_id ids[DSQL_LEASES_BATCH];
     int64_t was[DSQL_LEASES_BATCH]; /* RENEW, RELEASE: the beats they have */
@@ -91,6 +92,7 @@ struct dsql_leases_answer {
     bool missing[DSQL_LEASES_BATCH];      /* MISSING: which of ids */
     bool exists;                          /* LOOK: the counter */
     int64_t active, updated_ms;           /* LOOK */
+    int64_t ours;                         /* LOOK: how many of `active` */
     const struct dsql_lease_found *found; /* SCAN: a page */
     size_t found_count;
     bool last; /* SCAN: there is no further page */
@@ -156,9 +158,10 @@ struct dsql_leases {
     /* The reconciler. */
     struct dsql_mono survey_at;
     enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;
-    int64_t active, updated_ms, counted, drift; /* drift: found by the survey before */
+    int64_t active, updated_ms, others;
+    int64_t counted, drift; /* renewed leases; drift: found by the survey before */
     struct dsql_mono drift_since;
-    bool exists, all_renewed;
+    bool exists;
     struct dsql_lease_owner *owners;
     size_t owner_count;
     struct dsql_leases_op reap; /* what the scan found to take away, */

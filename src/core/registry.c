@@ -239,6 +239,7 @@ enum dsql_rc dsql_registry_apply(struct dsql_registry *registry, const struct ds
             registry->exists = true;
             registry->pot = op->pot_new;
             registry->rate = op->rate_new;
+            registry->limit = op->limit;
         }
         *applied = true;
         return DSQL_OK;
@@ -254,6 +255,8 @@ enum dsql_rc dsql_registry_apply(struct dsql_registry *registry, const struct ds
         set_block(registry, op);
     if (rc)
         return rc;
+    if (op->kind == DSQL_REGISTRY_JOIN)
+        registry->limit = op->limit;
     for (size_t i = 0; i < op->remove_count; i++)
         take_away(registry, op->remove[i].id);
     registry->version += op->grow;

@@ -54,7 +54,9 @@ struct dsql_registry {
     bool exists;
     int64_t version; /* changes whenever a sum grows */
     int64_t pot;
-    int64_t rate; /* thousandths of a permit a second, in effect: lower after throttling */
+    int64_t rate;  /* thousandths of a permit a second, in effect: lower after throttling */
+    int64_t limit; /* the slots of all that the last owner to join goes by: shown to people, never
+                      compared; 0 if nobody has said */
     struct dsql_block *blocks; /* sorted by id */
     size_t count, room;
 };
@@ -115,6 +117,7 @@ struct dsql_registry_op {
     } remove[DSQL_REMOVE_MAX];
     /* OPEN: what a new item holds; rate_new too. */
     int64_t pot_new;
+    int64_t limit; /* OPEN, JOIN */
 };
 
 /* Applies the operation or refuses it, as the table does. Fails only with DSQL_NO_MEMORY. */

@@ -165,7 +165,7 @@ static bool apply(struct request *request, struct dsql_sim_lease_table *table)
         return true;
     if (op->kind == DSQL_LEASES_LOOK) {
         answer->exists = table->exists;
-        answer->active = table->active;
+        answer->active = answer->ours = table->active; /* nobody else is in the table */
         answer->updated_ms = table->updates;
         return true;
     }

@@ -67,6 +67,13 @@ elif command == "lose":  # as DynamoDB's TTL would: the item goes, the counter s
     for item in leases():
         if item["service_name"]["S"] != "history":
             ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
+elif command == "expire":  # the same for the plugin's leases, whose connections live on
+    for item in leases():
+        if item["service_name"]["S"] == "history":
+            ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
+elif command == "reset":  # the plugin's emergency procedure
+    ddb.update_item(TableName=table, Key=counter, UpdateExpression="SET active = :val",
+                    ExpressionAttributeValues={":val": number(0)})
 elif command == "connects":  # all permits that were drawn, none beyond the limit of a second
     counts = [int(i["count"]["N"]) for i in items(f"dsqlconnect#{endpoint}#")]
     assert all(c <= int(arg) for c in counts), counts

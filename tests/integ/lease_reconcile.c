@@ -103,11 +103,13 @@ int main(int argc, char **argv)
     const struct dsql_budget_table table = {
         .ddb = ddb, .region = "us-east-1", .table = argv[1], .endpoint = argv[2]};
     must(dsql_budget_leases(&table, virtual_wall(NULL), &survey, &err) == DSQL_OK, &err);
-    printf("before: active=%lld leases=%lld\n", (long long)survey.active, (long long)survey.leases);
+    printf("before: active=%lld leases=%lld\n", (long long)survey.counter.active,
+           (long long)survey.leases);
     dead->ops->destroy(dead); /* nothing is given back */
     run_until(living, now_ns + minutes * DSQL_M);
     must(dsql_budget_leases(&table, virtual_wall(NULL), &survey, &err) == DSQL_OK, &err);
-    printf("after: active=%lld leases=%lld\n", (long long)survey.active, (long long)survey.leases);
+    printf("after: active=%lld leases=%lld\n", (long long)survey.counter.active,
+           (long long)survey.leases);
     living->ops->destroy(living);
     dsql_ddb_destroy(ddb);
     dsql_credentials_destroy(credentials);

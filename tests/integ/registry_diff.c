@@ -43,6 +43,7 @@ static struct dsql_registry_op any_op(const struct dsql_registry *r)
     op.rate_old = r->rate + (pick(0, 3) == 0);
     op.rate_new = pick(1000, 100000);
     op.pot_new = 7;
+    op.limit = pick(1, 99);
     for (size_t i = 0; op.kind == DSQL_REGISTRY_UPDATE && i < r->count && op.remove_count < 1;
          i++) {
         if (strcmp(r->blocks[i].id, op.block.id) == 0 || pick(0, 9) > 0)
@@ -63,7 +64,7 @@ static bool same_block(const struct dsql_block *a, const struct dsql_block *b)
 static bool same(const struct dsql_registry *a, const struct dsql_registry *b)
 {
     bool ok = a->exists == b->exists && a->version == b->version && a->pot == b->pot &&
-              a->rate == b->rate && a->count == b->count;
+              a->rate == b->rate && a->limit == b->limit && a->count == b->count;
     for (size_t i = 0; ok && i < a->count; i++)
         ok = same_block(&a->blocks[i], &b->blocks[i]);
     return ok;
