@@ -72,15 +72,15 @@ static void call_bare(enum dsql_op op, const struct dsql_param *values)
     struct dsql_params params;
     must(dsql_call_convert(&call, values));
     must(dsql_call_choose(&call));
-    const struct dsql_statement *statement = &stores[0]->statements.of[op][call.which];
-    const struct dsql_stmt *stmt = &statement->by_size[0];
-    size_t n = call.op->field_count + statement->extra;
+    const struct dsql_stmt *stmt = &call.statement->by_size[0];
+    size_t n = call.op->field_count + call.statement->extra;
+    bool *is_prepared = &prepared[op][call.statement - call.op->statements];
     for (size_t i = call.op->field_count; i < n; i++)
         call.params[i] = dsql_null();
     must(dsql_params_init(&params, stmt->types, call.params, n, &err));
-    if (!prepared[op][call.which]) {
+    if (!*is_prepared) {
         must_pg(PQprepare(bare, stmt->name, stmt->sql, (int)n, stmt->types));
-        prepared[op][call.which] = true;
+        *is_prepared = true;
         bare_trips--;
     }
     must_pg(

@@ -32,7 +32,7 @@ install(EXPORT dsql-targets NAMESPACE dsql:: DESTINATION ${CMAKE_INSTALL_LIBDIR}
 install(FILES ${CMAKE_BINARY_DIR}/dsql-config.cmake ${CMAKE_BINARY_DIR}/dsql-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
 install(FILES ${CMAKE_BINARY_DIR}/libdsql.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(DIRECTORY include/dsql DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/dsql ${generated}/dsql DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 install(FILES ${completion_dir}/dsql DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 # Last: what the loader needs to know.

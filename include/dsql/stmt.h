@@ -57,6 +57,9 @@ struct dsql_stmt {
  */
 #define DSQL_EXPECTING(select) "SELECT 1/(CASE WHEN (" select ") THEN 1 ELSE 0 END)"
 
+/* The contrary: the statement fails when the boolean is true, and passes when there is no row. */
+#define DSQL_REFUSING(select) "SELECT 1/(CASE WHEN (" select ") THEN 0 ELSE 1 END)"
+
 enum dsql_param_kind {
     DSQL_PARAM_NULL,
     DSQL_PARAM_BOOL,

@@ -1,7 +1,7 @@
 /*
  * The store of a Temporal server on Aurora DSQL: every method of Temporal's SQL persistence
- * (without visibility), on the pool or inside a transaction. The catalogue is in
- * dsql/temporal_ops.def.
+ * (without visibility), on the pool or inside a transaction. dsql/temporal_ops.h has its
+ * enumeration and its structs: it is made from the catalogue, src/temporal/catalog.txt.
  *
  *     struct dsql_SelectFromShards in = {.shard_id = 12};
  *     struct dsql_SelectFromShards_row row;
@@ -27,6 +27,7 @@
 #define DSQL_TEMPORAL_H
 
 #include "dsql/script.h"
+#include "dsql/temporal_ops.h"
 #include "dsql/tx.h"
 
 #ifdef __cplusplus
@@ -107,13 +108,6 @@ DSQL_API void dsql_store_rollback(struct dsql_store_tx *tx);
 DSQL_API struct dsql_tx *dsql_store_tx_of(struct dsql_store_tx *tx);
 
 /* -- Calls. */
-
-enum dsql_op {
-#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                 DSQL_OP_##name,
-#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...) DSQL_OP_##name,
-#include "dsql/temporal_ops.def"
-    DSQL_OP_COUNT
-};
 
 /* "SelectFromShards"; "?" for a number that is no operation. Static storage. */
 DSQL_API const char *dsql_op_name(enum dsql_op op);
@@ -226,59 +220,6 @@ dsql_store_run_script(struct dsql_store *store, const char *name,
 
 /* -- The same with types. */
 
-/* Bytes of somebody else's. */
-struct dsql_slice {
-    const void *ptr; /* NULL is NULL where that is allowed, and empty elsewhere */
-    size_t len;
-};
-struct dsql_id {
-    unsigned char bytes[16];
-};
-
-/* These bytes, which stay the caller's. */
-static inline struct dsql_slice dsql_slice(const void *ptr, size_t len)
-{
-    struct dsql_slice s = {ptr, len};
-    return s;
-}
-
-/* The same of a terminated text; NULL is NULL. */
-static inline struct dsql_slice dsql_slice_str(const char *text)
-{
-    return dsql_slice(text, text ? strlen(text) : 0);
-}
-
-#define DSQL_NULL_I64 INT64_MIN /* NULL in fields of I8N and TIMEN */
-
-#define DSQL_TYPE_I4     int32_t
-#define DSQL_TYPE_I8     int64_t
-#define DSQL_TYPE_I8N    int64_t
-#define DSQL_TYPE_BOOL   bool
-#define DSQL_TYPE_TIME   int64_t
-#define DSQL_TYPE_TIMEN  int64_t
-#define DSQL_TYPE_TEXT   struct dsql_slice
-#define DSQL_TYPE_TEXTN  struct dsql_slice
-#define DSQL_TYPE_BYTES  struct dsql_slice
-#define DSQL_TYPE_BYTESN struct dsql_slice
-#define DSQL_TYPE_KEY    struct dsql_slice
-#define DSQL_TYPE_KEYN   struct dsql_slice
-#define DSQL_TYPE_UUID   struct dsql_id
-#define DSQL_TYPE_UUIDN  struct dsql_slice /* 16 bytes, or NULL */
-
-#define DSQL_F(type, name) DSQL_TYPE_##type name;
-#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                                         \
-    struct dsql_##name {                                                                           \
-        fields                                                                                     \
-    };
-#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...)                         \
-    struct dsql_##name {                                                                           \
-        fields                                                                                     \
-    };                                                                                             \
-    struct dsql_##name##_row {                                                                     \
-        columns                                                                                    \
-    };
-#include "dsql/temporal_ops.def"
-
 /* What the wrappers below call. inputs is an array of the operation's struct. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_store_call_typed(struct dsql_store *store,
                                                           struct dsql_store_tx *tx, enum dsql_op op,
@@ -294,14 +235,14 @@ DSQL_API bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void
  * dsql_call_NAME(store, tx or NULL, input, result, err) for what returns them, and
  * dsql_next_NAME(result, row).
  */
-#define DSQL_EXEC(name, flags, fence, choice, fields, ...)                                         \
+#define DSQL_CALL_EXEC(name)                                                                       \
     static inline DSQL_MUST_USE enum dsql_rc dsql_call_##name(                                     \
         struct dsql_store *store, struct dsql_store_tx *tx, const struct dsql_##name *inputs,      \
         size_t count, struct dsql_result *result, struct dsql_err *err)                            \
     {                                                                                              \
         return dsql_store_call_typed(store, tx, DSQL_OP_##name, inputs, count, result, err);       \
     }
-#define DSQL_QUERY(name, kind, flags, fence, choice, fields, columns, ...)                         \
+#define DSQL_CALL_QUERY(name)                                                                      \
     static inline DSQL_MUST_USE enum dsql_rc dsql_call_##name(                                     \
         struct dsql_store *store, struct dsql_store_tx *tx, const struct dsql_##name *input,       \
         struct dsql_result *result, struct dsql_err *err)                                          \
@@ -312,7 +253,10 @@ DSQL_API bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void
     {                                                                                              \
         return dsql_result_next(result, DSQL_OP_##name, row);                                      \
     }
-#include "dsql/temporal_ops.def"
+DSQL_EACH_EXEC(DSQL_CALL_EXEC)
+DSQL_EACH_QUERY(DSQL_CALL_QUERY)
+#undef DSQL_CALL_EXEC
+#undef DSQL_CALL_QUERY
 
 #ifdef __cplusplus
 }

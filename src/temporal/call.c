@@ -7,9 +7,9 @@
 
 /* -- Inside a transaction. */
 
-enum dsql_rc dsql_call_query(struct dsql_call *call, size_t which, struct dsql_rows **rows)
+enum dsql_rc dsql_call_query(struct dsql_call *call, const struct dsql_op_statement *statement,
+                             struct dsql_rows **rows)
 {
-    const struct dsql_statement *statement = &call->store->statements.of[call->id][which];
     return dsql_tx_query(call->tx->tx, &statement->by_size[0], call->params,
                          call->op->field_count + statement->extra, rows, call->err);
 }
@@ -35,9 +35,10 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
     if (rc)
         return rc;
     if (call->result->rows == 0)
-        return call->one ? dsql_err_set(call->err, DSQL_NOT_FOUND, "%s: no row", call->op->name)
-                         : DSQL_OK;
-    if (call->op->fence.mode != DSQL_FENCE_LOCK)
+        return call->statement->one
+                   ? dsql_err_set(call->err, DSQL_NOT_FOUND, "%s: no row", call->op->name)
+                   : DSQL_OK;
+    if (call->op->fence.mode != DSQL_FENCE_LOCKS)
         return DSQL_OK;
     struct dsql_token token = {0};
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
@@ -53,7 +54,7 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
  * is the token from now on. */
 static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token *token)
 {
-    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    const struct dsql_op_statement *statement = call->statement;
     size_t fields = call->op->field_count, keys = call->op->fence.keys;
     struct dsql_described described;
     struct dsql_token written = {0};
@@ -66,7 +67,7 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
         dsql_token_set(&written, i, &call->params[keys + i]);
     }
     if (call->store->options.pipelined)
-        rc = dsql_cas_defer(call->tx->tx, &statement->guarded, call->params,
+        rc = dsql_cas_defer(call->tx->tx, &statement->raising, call->params,
                             fields + statement->extra, &described.fence, call->err);
     else
         rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params, fields + statement->extra,
@@ -82,7 +83,7 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
 /* A lock that fails by itself. */
 static enum dsql_rc exec_expecting(struct dsql_call *call)
 {
-    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    const struct dsql_op_statement *statement = call->statement;
     struct dsql_described described;
     dsql_call_describe(call, call->params + call->op->fence.keys, &described);
     enum dsql_rc rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params,
@@ -93,7 +94,7 @@ static enum dsql_rc exec_expecting(struct dsql_call *call)
 
 static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, bool queued)
 {
-    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    const struct dsql_op_statement *statement = call->statement;
     const struct dsql_param *params = call->params + from * call->op->field_count;
     size_t n = (call->op->field_count << size) + statement->extra;
     int64_t affected = 0;
@@ -103,7 +104,7 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
         call->result->affected += affected;
         return rc;
     }
-    if (!statement->counts_inputs)
+    if (!(call->op->flags & DSQL_OP_COUNTED))
         call->result->affected = -1;
     else
         call->result->affected += (int64_t)1 << size;
@@ -122,7 +123,7 @@ static bool is_same(const struct dsql_param *a, const struct dsql_param *b)
 /* How many inputs from this one on, up to the largest statement's, can share one. */
 static size_t count_alike(const struct dsql_call *call, size_t from)
 {
-    uint32_t shared = call->store->statements.of[call->id][call->which].shared;
+    uint32_t shared = call->statement->shared;
     size_t fields = call->op->field_count, end = from + 1;
     for (; end < call->count && end - from < (size_t)1 << (DSQL_SIZES - 1); end++)
         for (size_t f = 0; f < fields; f++)
@@ -142,8 +143,8 @@ size_t dsql_call_size(const struct dsql_call *call, size_t from)
 
 enum dsql_rc dsql_call_exec(struct dsql_call *call)
 {
-    bool queued =
-        !call->alone && call->store->options.pipelined && (call->op->flags & DSQL_OP_QUEUED);
+    bool queued = !call->alone && call->store->options.pipelined &&
+                  (call->op->flags & (DSQL_OP_QUEUED | DSQL_OP_COUNTED));
     size_t from = 0;
     while (from < call->count) {
         size_t size = dsql_call_size(call, from);
@@ -152,7 +153,7 @@ enum dsql_rc dsql_call_exec(struct dsql_call *call)
             return rc;
         from += (size_t)1 << size;
     }
-    if (call->op->fence.mode != DSQL_FENCE_OWN || call->result->affected > 0)
+    if (call->op->fence.mode != DSQL_FENCE_EXPECTS || call->result->affected > 0)
         return DSQL_OK;
     struct dsql_described described;
     dsql_call_describe(call, call->params + call->op->fence.keys, &described);
@@ -183,18 +184,18 @@ enum dsql_rc dsql_call_in(struct dsql_call *call)
     dsql_result_clear(call->result, call->op->column_count);
     if (call->op->flags & DSQL_OP_SPECIAL)
         return dsql_call_special(call);
-    if (call->op->kind != DSQL_KIND_EXEC) {
-        enum dsql_rc rc = dsql_call_query(call, call->which, &rows);
+    if (call->op->column_count > 0) {
+        enum dsql_rc rc = dsql_call_query(call, call->statement, &rows);
         if (!rc)
             rc = dsql_call_finish_query(call, rows);
         dsql_rows_free(rows);
         return rc;
     }
-    if (call->op->flags & DSQL_OP_EXPECTS)
+    if (call->op->kind == DSQL_KIND_EXPECT)
         return exec_expecting(call);
-    if (call->op->choice == DSQL_CHOICE_LIMITED)
+    if (call->op->statement_count == 0)
         return exec_limited(call);
-    if (call->op->fence.mode == DSQL_FENCE_CHECK) {
+    if (call->op->fence.mode == DSQL_FENCE_CHECKS) {
         token = dsql_tokens_find(&call->tx->tokens, call->op->fence.what, call->params,
                                  call->op->fence.keys);
         if (token)
@@ -224,8 +225,7 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
 /* Whether it is one statement, which needs neither BEGIN nor COMMIT. */
 static bool is_single(const struct dsql_call *call)
 {
-    bool two_steps = (call->op->flags & DSQL_OP_SPECIAL) && call->op->statements[1];
-    return !two_steps && call->count == (size_t)1 << dsql_call_size(call, 0);
+    return !call->op->then && call->count == (size_t)1 << dsql_call_size(call, 0);
 }
 
 static enum dsql_rc run_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
@@ -241,13 +241,13 @@ static enum dsql_rc run_in_portions(struct dsql_call *call, const struct dsql_tx
 {
     size_t fields = call->op->field_count;
     int64_t total = 0, limit = INT64_MAX, portion;
-    if (call->op->choice == DSQL_CHOICE_LIMITED)
+    if (call->op->statement_count == 0)
         limit = call->params[fields - 1].as.i64;
     enum dsql_rc rc;
     do {
         portion = limit - total < DSQL_CALL_PORTION ? limit - total : DSQL_CALL_PORTION;
         call->params[fields] = dsql_i64(portion);
-        if (call->op->choice == DSQL_CHOICE_LIMITED)
+        if (call->op->statement_count == 0)
             call->params[fields - 1] = dsql_i64(portion);
         rc = run_on_pool(call, policy);
         total += rc ? 0 : call->result->affected;
@@ -287,7 +287,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
         ;
     else if (tx)
         rc = dsql_call_in(&call);
-    else if (call.op->flags & DSQL_OP_BATCH)
+    else if (call.op->portion)
         rc = run_in_portions(&call, policy);
     else
         rc = run_on_pool(&call, policy);

@@ -3,14 +3,13 @@
 #define DSQL_TEMPORAL_CALL_H
 
 #include "temporal/ops.h"
-#include "temporal/statements.h"
 #include "temporal/store.h"
 
 enum {
     DSQL_CALL_EXTRA_MAX = 2,
     DSQL_CALL_PARAMS_INLINE = 32,
     DSQL_CALL_TEXT_INLINE = 512,
-    DSQL_CALL_PORTION = 1000 /* rows that a BATCH deletes at once; a transaction takes 3,000 */
+    DSQL_CALL_PORTION = 1000 /* rows that are deleted at once; a transaction takes 3,000 */
 };
 
 struct dsql_call {
@@ -22,8 +21,7 @@ struct dsql_call {
     const struct dsql_param *values; /* the caller's */
     struct dsql_param *params;       /* as the statement wants them, with room for the extra ones */
     size_t count;                    /* inputs */
-    size_t which;                    /* statement */
-    bool one;                        /* no row is DSQL_NOT_FOUND */
+    const struct dsql_op_statement *statement; /* the one that is meant */
     struct dsql_result *result;
     struct dsql_err *err;
 
@@ -40,7 +38,7 @@ DSQL_MUST_USE enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call,
                                                     const struct dsql_param *tokens);
 void dsql_call_fini(struct dsql_call *call);
 
-/* choice.c */
+/* choice.c: sets call->statement. */
 DSQL_MUST_USE enum dsql_rc dsql_call_choose(struct dsql_call *call);
 
 /* result.c: what was there before is gone; rows are added behind. */
@@ -51,8 +49,9 @@ void dsql_result_patch(struct dsql_result *result, size_t column, int64_t value)
 
 /* call.c: inside a transaction. */
 DSQL_MUST_USE enum dsql_rc dsql_call_in(struct dsql_call *call);
-/* Runs the chosen query with its extra parameters in place; the caller frees *rows. */
-DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call, size_t which,
+/* Runs a query of the operation with its extra parameters in place; the caller frees *rows. */
+DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call,
+                                           const struct dsql_op_statement *statement,
                                            struct dsql_rows **rows);
 /* Which of the statement's forms takes the inputs from this one on: by_size[it]. What a statement
  * names once is the same in all of its inputs. */

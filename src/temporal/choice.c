@@ -1,70 +1,52 @@
 /* Which statement of an operation is meant. */
 #include "temporal/call.h"
 
-static bool is_null(const struct dsql_param *p)
+static bool holds(const struct dsql_call *call, const struct dsql_op_when *when, bool key_share)
 {
-    return p->kind == DSQL_PARAM_NULL;
+    const struct dsql_param *value = &call->params[when->field];
+    bool is_null = value->kind == DSQL_PARAM_NULL;
+    switch (when->test) {
+    case DSQL_WHEN_ALWAYS:
+        return true;
+    case DSQL_WHEN_KEY_SHARE:
+        return key_share;
+    case DSQL_WHEN_NULL:
+        return is_null;
+    case DSQL_WHEN_SET:
+        return !is_null;
+    case DSQL_WHEN_TRUE:
+        return !is_null && value->as.i64 != 0;
+    case DSQL_WHEN_EQUALS:
+        return !is_null && value->as.i64 == when->value;
+    }
+    return false;
 }
 
-static enum dsql_rc bad(const struct dsql_call *call, const char *why)
+static bool all_hold(const struct dsql_call *call, const struct dsql_op_statement *statement,
+                     bool key_share)
 {
-    return dsql_err_set(call->err, DSQL_INVALID, "%s: %s", call->op->name, why);
-}
-
-static enum dsql_rc by_version(struct dsql_call *call, size_t form)
-{
-    int64_t version = call->params[0].as.i64;
-    if (version != 1 && version != 2)
-        return bad(call, "version is neither 1 nor 2");
-    call->which = 2 * form + (size_t)(version - 1);
-    return DSQL_OK;
-}
-
-static enum dsql_rc by_namespace(struct dsql_call *call)
-{
-    bool id = !is_null(&call->params[1]), name = !is_null(&call->params[2]);
-    bool pages = call->op->field_count > 4 && !is_null(&call->params[4]);
-    if (id && name)
-        return bad(call, "either an id or a name, not both");
-    if (!id && !name && !pages)
-        return bad(call, "neither an id nor a name nor a page size");
-    call->which = id ? 0 : name ? 1 : 2;
-    call->one = id || name;
-    return DSQL_OK;
+    for (size_t i = 0; i < DSQL_OP_WHENS_MAX; i++)
+        if (!holds(call, &statement->when[i], key_share))
+            return false;
+    return true;
 }
 
 enum dsql_rc dsql_call_choose(struct dsql_call *call)
 {
-    const struct dsql_param *p = call->params;
-    call->which = 0;
-    call->one = call->op->kind == DSQL_KIND_ONE;
-    switch (call->op->choice) {
-    case DSQL_CHOICE_FIRST:
-    case DSQL_CHOICE_LIMITED:
+    const struct dsql_op_info *op = call->op;
+    bool key_share = false;
+    call->statement = op->portion;
+    if (op->portion && (call->alone || op->statement_count == 0))
         return DSQL_OK;
-    case DSQL_CHOICE_SHARD_LOCK:
-        return dsql_store_settle_lock(call->store, &call->which, call->err);
-    case DSQL_CHOICE_ARCHETYPE:
-        if (!is_null(&p[3]) && p[3].as.i64 == 0)
-            return bad(call, "archetype_id is 0, which is none");
-        call->which = !is_null(&p[3]);
-        return DSQL_OK;
-    case DSQL_CHOICE_HISTORY: /* metadata wins over the direction, as in Temporal's plugins */
-        call->which = p[9].as.i64 ? 2 : p[8].as.i64 ? 1 : 0;
-        return DSQL_OK;
-    case DSQL_CHOICE_PORTION:
-        call->which = call->alone;
-        return DSQL_OK;
-    case DSQL_CHOICE_VERSION:
-        return by_version(call, 0);
-    case DSQL_CHOICE_TASK_QUEUES:
-        call->one = !is_null(&p[2]);
-        return by_version(call, call->one ? 0 : !is_null(&p[3]) ? 1 : 2);
-    case DSQL_CHOICE_THIRD_IS_ZERO:
-        call->which = p[2].as.i64 == 0;
-        return DSQL_OK;
-    case DSQL_CHOICE_NAMESPACE:
-        return by_namespace(call);
+    if (op->statements[0].when[0].test == DSQL_WHEN_KEY_SHARE) {
+        enum dsql_rc rc = dsql_store_settle_lock(call->store, &key_share, call->err);
+        if (rc)
+            return rc;
     }
-    return bad(call, "no such choice");
+    for (size_t i = 0; i < op->statement_count; i++) {
+        call->statement = &op->statements[i];
+        if (all_hold(call, call->statement, key_share))
+            return DSQL_OK;
+    }
+    return dsql_err_set(call->err, DSQL_INVALID, "%s: %s", op->name, op->otherwise);
 }

@@ -23,18 +23,6 @@ static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
 void dsql_call_describe(const struct dsql_call *call, const struct dsql_param *values,
                         struct dsql_described *out)
 {
-    static const char *const names[] = {
-        [DSQL_FENCED_SHARD] = "shard",
-        [DSQL_FENCED_EXECUTION] = "execution",
-        [DSQL_FENCED_CURRENT] = "current execution",
-        [DSQL_FENCED_TASK_QUEUE] = "task queue",
-        [DSQL_FENCED_USER_DATA] = "task queue user data",
-        [DSQL_FENCED_NAMESPACE_METADATA] = "namespace metadata",
-        [DSQL_FENCED_CLUSTER_METADATA] = "cluster metadata",
-        [DSQL_FENCED_QUEUE_METADATA] = "queue metadata",
-        [DSQL_FENCED_NEXUS_TABLE] = "nexus endpoints",
-        [DSQL_FENCED_NEXUS_ENDPOINT] = "nexus endpoint",
-    };
     struct dsql_strbuf key, expected;
     dsql_strbuf_init(&key, out->key, sizeof(out->key));
     dsql_strbuf_init(&expected, out->token, sizeof(out->token));
@@ -46,8 +34,9 @@ void dsql_call_describe(const struct dsql_call *call, const struct dsql_param *v
     }
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
-        dsql_strbuf_addf(&expected, "%s%.*s ", i ? ", " : "", DSQL_SPAN_ARG(field->name));
+        dsql_strbuf_addf(&expected, "%s%s ", i ? ", " : "", field->name);
         add_value(&expected, field->type, &values[i]);
     }
-    out->fence = (struct dsql_fence){names[call->op->fence.what], out->key, out->token, 0};
+    out->fence =
+        (struct dsql_fence){dsql_entities[call->op->fence.what].name, out->key, out->token, 0};
 }

@@ -1,27 +1,26 @@
 /*
- * temporal: Temporal's persistence. The catalogue (dsql/temporal_ops.def) as a table, and one
- * executor for all of it (call.c); what no table can say is in special.c.
+ * temporal: Temporal's persistence. The catalogue (catalog.txt) as a table, which cmake/catalog.py
+ * makes of it, and one executor for all of it (call.c); what no table can say is in special.c.
  *
- *     ops        what an operation is                 statements  their texts, ready to be prepared
- *     choice     which statement is meant             values      inputs to parameters, rows to
- * results tokens     what a transaction remembers         store       the handle, the probe,
- * transactions
+ *     ops      what an operation is                choice   which of its statements is meant
+ *     values   inputs to parameters                result   rows to results
+ *     tokens   what a transaction remembers        store    the handle, the probe, transactions
+ *     script   many calls as one transaction in one round trip
  */
-#ifndef DSQL_TEMPORAL_OPS_H
-#define DSQL_TEMPORAL_OPS_H
+#ifndef DSQL_TEMPORAL_TABLE_H
+#define DSQL_TEMPORAL_TABLE_H
 
 #include "base/span.h"
 #include "dsql/temporal.h"
+#include "temporal/catalog.h"
 
-enum dsql_op_kind { DSQL_KIND_EXEC, DSQL_KIND_ONE, DSQL_KIND_MANY };
+enum dsql_op_kind { DSQL_KIND_EXEC, DSQL_KIND_ONE, DSQL_KIND_MANY, DSQL_KIND_EXPECT };
 
 enum dsql_op_flag { /* see the catalogue */
                     DSQL_OP_MULTI = 1,
                     DSQL_OP_QUEUED = 2,
-                    DSQL_OP_GUARDED = 4,
-                    DSQL_OP_BATCH = 8,
-                    DSQL_OP_SPECIAL = 16,
-                    DSQL_OP_EXPECTS = 32,
+                    DSQL_OP_COUNTED = 4,
+                    DSQL_OP_SPECIAL = 8,
 };
 
 enum dsql_op_type {
@@ -33,44 +32,45 @@ enum dsql_op_type {
     DSQL_OP_BYTES,
     DSQL_OP_KEY,
     DSQL_OP_UUID,
-    DSQL_OP_TYPES,
 };
 
-enum dsql_fence_mode { DSQL_FENCE_NONE, DSQL_FENCE_LOCK, DSQL_FENCE_CHECK, DSQL_FENCE_OWN };
-enum dsql_fence_what {
-    DSQL_FENCED_NOTHING,
-    DSQL_FENCED_SHARD,
-    DSQL_FENCED_EXECUTION,
-    DSQL_FENCED_CURRENT,
-    DSQL_FENCED_TASK_QUEUE,
-    DSQL_FENCED_USER_DATA,
-    DSQL_FENCED_NAMESPACE_METADATA,
-    DSQL_FENCED_CLUSTER_METADATA,
-    DSQL_FENCED_QUEUE_METADATA,
-    DSQL_FENCED_NEXUS_TABLE,
-    DSQL_FENCED_NEXUS_ENDPOINT,
-};
-
-enum dsql_choice {
-    DSQL_CHOICE_FIRST,         /* there is but one */
-    DSQL_CHOICE_SHARD_LOCK,    /* by the lock that the store uses */
-    DSQL_CHOICE_ARCHETYPE,     /* by archetype_id, the fourth field */
-    DSQL_CHOICE_HISTORY,       /* forward, reverse, metadata only */
-    DSQL_CHOICE_PORTION,       /* whole inside a transaction, in portions outside */
-    DSQL_CHOICE_LIMITED,       /* always in portions, up to the last field */
-    DSQL_CHOICE_VERSION,       /* by version, the first field */
-    DSQL_CHOICE_TASK_QUEUES,   /* by version, and one, a window of hashes, or one hash */
-    DSQL_CHOICE_THIRD_IS_ZERO, /* insert if the third field, the expected version, is 0 */
-    DSQL_CHOICE_NAMESPACE,     /* by id, by name, or a page */
-};
+enum dsql_fence_mode { DSQL_FENCE_NONE, DSQL_FENCE_LOCKS, DSQL_FENCE_CHECKS, DSQL_FENCE_EXPECTS };
 
 struct dsql_op_field {
-    struct dsql_span name;
+    const char *name;
     enum dsql_op_type type;
     bool nullable;
+    size_t offset; /* in the struct of the input or of the row */
 };
 
-enum { DSQL_OP_STATEMENTS_MAX = 6, DSQL_OP_FIELDS_MAX = 16, DSQL_OP_TOKENS_MAX = 2 };
+struct dsql_op_when {
+    enum {
+        DSQL_WHEN_ALWAYS,
+        DSQL_WHEN_KEY_SHARE, /* the store locks shards FOR KEY SHARE */
+        DSQL_WHEN_NULL,
+        DSQL_WHEN_SET,
+        DSQL_WHEN_TRUE, /* not NULL, and not 0 */
+        DSQL_WHEN_EQUALS,
+    } test;
+    size_t field;
+    int64_t value;
+};
+
+enum {
+    DSQL_SIZES = 6, /* 1 to 32 inputs */
+    DSQL_OP_WHENS_MAX = 2,
+    DSQL_OP_TOKENS_MAX = 2
+};
+
+struct dsql_op_statement {
+    struct dsql_stmt
+        by_size[DSQL_SIZES];  /* [i] takes 1 << i inputs; without text if there is none */
+    struct dsql_stmt raising; /* fails when it hits no row; without text if there is none */
+    size_t extra;             /* parameters behind those of the fields */
+    uint32_t shared;          /* bit i: field i stands outside the braces, once for all inputs */
+    bool one;                 /* no row is DSQL_NOT_FOUND */
+    struct dsql_op_when when[DSQL_OP_WHENS_MAX]; /* all must hold */
+};
 
 struct dsql_op_info {
     const char *name;
@@ -81,22 +81,26 @@ struct dsql_op_info {
         enum dsql_fence_what what;
         size_t keys, tokens;
     } fence;
-    enum dsql_choice choice;
-    const char *fields_text, *columns_text; /* "I4 shard_id;I8 range_id;" */
     const struct dsql_op_field *fields, *columns;
     size_t field_count, column_count;
-    const char *statements[DSQL_OP_STATEMENTS_MAX];
-    size_t input_size, row_size; /* of its structs */
+    const struct dsql_op_statement *statements; /* the first whose conditions hold is meant */
+    size_t statement_count;                     /* 0: always in portions */
+    const struct dsql_op_statement *portion; /* deletes as many rows as its last parameter says */
+    const struct dsql_op_statement *then;    /* a second step, with what the first has found */
+    const char *otherwise;                   /* what is wrong when no condition holds */
+    size_t input_size, row_size;             /* of its structs */
 };
+extern const struct dsql_op_info dsql_ops[DSQL_OP_COUNT];
+
+/* What a fence protects: its name in errors, and the query that finds it by its key, whose fields
+ * come first in both. */
+struct dsql_entity {
+    const char *name;
+    enum dsql_op read;
+};
+extern const struct dsql_entity dsql_entities[];
 
 /* op is one. */
 const struct dsql_op_info *dsql_op_info(enum dsql_op op);
-
-/* PostgreSQL's OID of the type of a parameter. */
-uint32_t dsql_op_oid(enum dsql_op_type type);
-
-/* Where a field is in the struct that holds these fields one after the other; *end is its size so
- * far. */
-size_t dsql_op_place(const struct dsql_op_field *field, size_t *end);
 
 #endif

@@ -85,8 +85,8 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
             put(result, &number, sizeof(number));
     }
     return ok ? DSQL_OK
-              : dsql_err_set(call->err, DSQL_PROTOCOL, "%s: the column %.*s can't be read",
-                             call->op->name, DSQL_SPAN_ARG(call->op->columns[column].name));
+              : dsql_err_set(call->err, DSQL_PROTOCOL, "%s: the column %s can't be read",
+                             call->op->name, call->op->columns[column].name);
 }
 
 enum dsql_rc dsql_result_add(struct dsql_call *call, const struct dsql_rows *rows)
@@ -149,7 +149,6 @@ static void read_value(const struct dsql_op_field *field, const unsigned char *b
 bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void *row)
 {
     const struct dsql_op_info *info = dsql_op_info(op);
-    size_t end = 0;
     if (result->row >= result->rows)
         return false;
     assert(result->columns == info->column_count);
@@ -158,7 +157,7 @@ bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void *row)
         memcpy(&len, result->data + result->at, sizeof(len));
         result->at += sizeof(len);
         read_value(&info->columns[column], result->data + result->at, len,
-                   (char *)row + dsql_op_place(&info->columns[column], &end));
+                   (char *)row + info->columns[column].offset);
         result->at += len > 0 ? (size_t)len : 0;
     }
     result->row++;

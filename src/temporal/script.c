@@ -18,7 +18,7 @@ struct script {
 
 static bool expects(const struct dsql_op_info *op)
 {
-    return op->fence.mode == DSQL_FENCE_CHECK || op->fence.mode == DSQL_FENCE_OWN;
+    return op->fence.mode == DSQL_FENCE_CHECKS || op->fence.mode == DSQL_FENCE_EXPECTS;
 }
 
 /* How many statements its inputs take. */
@@ -38,13 +38,13 @@ static enum dsql_rc refuse(const struct dsql_call *call, const char *why)
 static enum dsql_rc check(const struct dsql_call *call, const struct dsql_param *expect)
 {
     const struct dsql_op_info *op = call->op;
-    if (op->fence.mode == DSQL_FENCE_LOCK)
+    if (op->fence.mode == DSQL_FENCE_LOCKS)
         return refuse(call, "nobody can look at its token before COMMIT");
-    if (op->flags & DSQL_OP_SPECIAL && op->statements[1])
+    if (op->then)
         return refuse(call, "it needs an answer before it can go on");
-    if (op->choice == DSQL_CHOICE_LIMITED)
+    if (op->statement_count == 0)
         return refuse(call, "it deletes in portions");
-    if ((op->fence.mode == DSQL_FENCE_CHECK) != (expect != NULL))
+    if ((op->fence.mode == DSQL_FENCE_CHECKS) != (expect != NULL))
         return refuse(call,
                       expect ? "it takes no token beside its fields" : "it must expect a token");
     bool any = !expect;
@@ -121,16 +121,16 @@ static void free_script(struct script *script)
 static void fill_steps(struct script *script, size_t i)
 {
     const struct dsql_call *call = &script->calls[i];
-    const struct dsql_statement *statement = &call->store->statements.of[call->id][call->which];
+    const struct dsql_op_statement *statement = call->statement;
     const struct dsql_op_info *op = call->op;
     struct dsql_step *step = &script->steps[script->first[i]];
     if (expects(op)) {
-        bool check = op->fence.mode == DSQL_FENCE_CHECK;
+        bool check = op->fence.mode == DSQL_FENCE_CHECKS;
         dsql_call_describe(call, call->params + (check ? op->field_count : op->fence.keys),
                            &script->fences[i]);
         *step = (struct dsql_step){
-            op->flags & DSQL_OP_GUARDED ? &statement->guarded : &statement->by_size[0],
-            call->params, op->field_count + statement->extra, &script->fences[i].fence};
+            statement->raising.sql ? &statement->raising : &statement->by_size[0], call->params,
+            op->field_count + statement->extra, &script->fences[i].fence};
         return;
     }
     size_t size;
@@ -166,26 +166,12 @@ static enum dsql_rc draw_ids(void *arg, struct dsql_err *err)
     return rc;
 }
 
-/* The read that finds a row by the key of its fence: the fields of the key come first in both. */
-static const enum dsql_op look_ops[] = {
-    [DSQL_FENCED_NOTHING] = DSQL_OP_COUNT,
-    [DSQL_FENCED_SHARD] = DSQL_OP_SelectFromShards,
-    [DSQL_FENCED_EXECUTION] = DSQL_OP_SelectFromExecutions,
-    [DSQL_FENCED_CURRENT] = DSQL_OP_SelectFromCurrentExecutions,
-    [DSQL_FENCED_TASK_QUEUE] = DSQL_OP_SelectFromTaskQueues,
-    [DSQL_FENCED_USER_DATA] = DSQL_OP_GetTaskQueueUserData,
-    [DSQL_FENCED_NAMESPACE_METADATA] = DSQL_OP_SelectFromNamespaceMetadata,
-    [DSQL_FENCED_CLUSTER_METADATA] = DSQL_OP_GetClusterMetadata,
-    [DSQL_FENCED_QUEUE_METADATA] = DSQL_OP_SelectFromQueueMetadata,
-    [DSQL_FENCED_NEXUS_TABLE] = DSQL_OP_GetNexusEndpointsTableVersion,
-    [DSQL_FENCED_NEXUS_ENDPOINT] = DSQL_OP_GetNexusEndpointByID,
-};
-
+/* The read that finds a row by the key of its fence. */
 static bool look(void *arg, size_t step, struct dsql_step *read)
 {
     struct script *script = arg;
     const struct dsql_call *failed = &script->calls[call_of(script, step)];
-    enum dsql_op op = look_ops[failed->op->fence.what];
+    enum dsql_op op = dsql_entities[failed->op->fence.what].read;
     if (op == DSQL_OP_COUNT)
         return false;
     struct dsql_call *call = &script->look;
@@ -195,9 +181,8 @@ static bool look(void *arg, size_t step, struct dsql_step *read)
         call->params[i] = i < failed->op->fence.keys ? failed->params[i] : dsql_null();
     if (dsql_call_choose(call) != DSQL_OK)
         return false;
-    const struct dsql_statement *statement = &call->store->statements.of[op][call->which];
-    *read = (struct dsql_step){&statement->by_size[0], call->params,
-                               call->op->field_count + statement->extra, NULL};
+    *read = (struct dsql_step){&call->statement->by_size[0], call->params,
+                               call->op->field_count + call->statement->extra, NULL};
     return true;
 }
 
@@ -219,14 +204,13 @@ static bool holds(const struct dsql_call *failed, const struct dsql_op_info *rea
                   const struct dsql_rows *rows)
 {
     const struct dsql_op_info *op = failed->op;
-    bool check = op->fence.mode == DSQL_FENCE_CHECK;
+    bool check = op->fence.mode == DSQL_FENCE_CHECKS;
     for (size_t i = 0; i < op->fence.tokens; i++) {
         const struct dsql_op_field *field = &op->fields[op->fence.keys + i];
         const struct dsql_param *value =
             &failed->params[check ? op->field_count + i : op->fence.keys + i];
         size_t column = 0;
-        while (column < read->column_count &&
-               !dsql_span_eq(read->columns[column].name, field->name))
+        while (column < read->column_count && strcmp(read->columns[column].name, field->name) != 0)
             column++;
         if (column == read->column_count || !is_value(rows, column, value))
             return false;
@@ -283,7 +267,7 @@ static enum dsql_rc fill_result(struct script *script, size_t i, struct dsql_res
         const struct dsql_step_result *answer = &script->answers[step];
         bool known = answer->affected >= 0 && result->affected >= 0;
         result->affected = known ? result->affected + answer->affected : -1;
-        if (call->op->kind != DSQL_KIND_EXEC)
+        if (call->op->column_count > 0)
             rc = dsql_result_add(call, answer->rows);
         if (call->id == DSQL_OP_SelectFromBufferedEvents)
             dsql_call_see_ids(call, answer->rows);
@@ -294,8 +278,7 @@ static enum dsql_rc fill_result(struct script *script, size_t i, struct dsql_res
 static bool writes(const struct script *script)
 {
     for (size_t i = 0; i < script->count; i++)
-        if (script->calls[i].op->kind == DSQL_KIND_EXEC &&
-            !(script->calls[i].op->flags & DSQL_OP_EXPECTS))
+        if (script->calls[i].op->kind == DSQL_KIND_EXEC)
             return true;
     return false;
 }

@@ -2,8 +2,6 @@
 #include "base/clock.h"
 #include "temporal/call.h"
 
-enum { LAST_WRITE_VERSION = 5 }; /* its column in a current execution */
-
 /*
  * Temporal locks a current execution and its execution with one JOIN. Here it is two locks by key:
  * the current one names the run, and its execution tells last_write_version. As with the JOIN, a
@@ -11,19 +9,20 @@ enum { LAST_WRITE_VERSION = 5 }; /* its column in a current execution */
  */
 static enum dsql_rc lock_current_and_execution(struct dsql_call *call)
 {
-    enum { EXECUTION = 2 };
     struct dsql_rows *current = NULL, *execution = NULL;
     int64_t version = 0;
-    enum dsql_rc rc = dsql_call_query(call, call->which, &current);
+    enum dsql_rc rc = dsql_call_query(call, call->statement, &current);
     if (!rc && dsql_rows_count(current) > 0) {
         size_t len = 0;
         const void *run_id = dsql_rows_bytes(current, 0, 0, &len);
         call->params[call->op->field_count] = dsql_raw(run_id, len);
-        rc = dsql_call_query(call, EXECUTION, &execution);
+        rc = dsql_call_query(call, call->op->then, &execution);
         if (!rc && dsql_rows_i64(execution, 0, 0, &version)) {
             rc = dsql_call_finish_query(call, current);
             if (!rc)
-                dsql_result_patch(call->result, LAST_WRITE_VERSION, version);
+                dsql_result_patch(call->result,
+                                  DSQL_OUT_LockCurrentExecutionsJoinExecutions_last_write_version,
+                                  version);
         }
     }
     dsql_rows_free(current);
@@ -35,13 +34,12 @@ static enum dsql_rc lock_current_and_execution(struct dsql_call *call)
  * step; two who enqueue at once lock the same row and insert the same id. */
 static enum dsql_rc lock_last_message(struct dsql_call *call)
 {
-    enum { READ, LOCK };
     struct dsql_rows *last = NULL, *locked = NULL;
     int64_t id = 0;
-    enum dsql_rc rc = dsql_call_query(call, READ, &last);
+    enum dsql_rc rc = dsql_call_query(call, call->statement, &last);
     if (!rc && dsql_rows_i64(last, 0, 0, &id)) {
         call->params[call->op->field_count] = dsql_i64(id);
-        rc = dsql_call_query(call, LOCK, &locked);
+        rc = dsql_call_query(call, call->op->then, &locked);
     }
     if (!rc)
         rc = dsql_call_finish_query(call, locked);
@@ -57,7 +55,7 @@ enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
     bool out_of_ids = false;
     (void)pthread_mutex_lock(&store->ids_lock);
     for (size_t i = 0; i < call->count; i++) {
-        size_t at = i * fields + fields - 1;
+        size_t at = i * fields + DSQL_IN_InsertIntoBufferedEvents_id;
         if (call->values[at].kind != DSQL_PARAM_NULL)
             continue;
         call->params[at] =
@@ -73,7 +71,7 @@ enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
 bool dsql_call_drew_ids(const struct dsql_call *call)
 {
     return call->id == DSQL_OP_InsertIntoBufferedEvents &&
-           call->values[call->op->field_count - 1].kind == DSQL_PARAM_NULL;
+           call->values[DSQL_IN_InsertIntoBufferedEvents_id].kind == DSQL_PARAM_NULL;
 }
 
 /* The ids are new at each try. One that another process has given to the same execution is met as a
@@ -92,9 +90,9 @@ static enum dsql_rc insert_events(struct dsql_call *call)
 /* Whoever reads them will write behind them, also with a clock that is slow. */
 void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows)
 {
-    enum { ID = 2 };
     int64_t id = 0;
-    if (dsql_rows_count(rows) == 0 || !dsql_rows_i64(rows, dsql_rows_count(rows) - 1, ID, &id))
+    if (dsql_rows_count(rows) == 0 ||
+        !dsql_rows_i64(rows, dsql_rows_count(rows) - 1, DSQL_OUT_SelectFromBufferedEvents_id, &id))
         return;
     (void)pthread_mutex_lock(&call->store->ids_lock);
     dsql_snowflake_see(&call->store->ids, id);
@@ -104,7 +102,7 @@ void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows)
 static enum dsql_rc select_events(struct dsql_call *call)
 {
     struct dsql_rows *rows = NULL;
-    enum dsql_rc rc = dsql_call_query(call, call->which, &rows);
+    enum dsql_rc rc = dsql_call_query(call, call->statement, &rows);
     if (!rc)
         rc = dsql_call_finish_query(call, rows);
     if (!rc)

@@ -84,7 +84,7 @@ static enum dsql_rc probe(struct dsql_store *store, struct dsql_err *err)
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_store_settle_lock(struct dsql_store *store, size_t *which, struct dsql_err *err)
+enum dsql_rc dsql_store_settle_lock(struct dsql_store *store, bool *key_share, struct dsql_err *err)
 {
     enum dsql_shard_lock lock = atomic_load(&store->shard_lock);
     if (lock == DSQL_SHARD_LOCK_PROBE) {
@@ -93,7 +93,7 @@ enum dsql_rc dsql_store_settle_lock(struct dsql_store *store, size_t *which, str
             return rc;
         lock = atomic_load(&store->shard_lock);
     }
-    *which = lock != DSQL_SHARD_LOCK_KEY_SHARE;
+    *key_share = lock == DSQL_SHARD_LOCK_KEY_SHARE;
     return DSQL_OK;
 }
 
@@ -125,11 +125,10 @@ enum dsql_rc dsql_store_open(struct dsql_pool *pool, const struct dsql_store_opt
     }
     dsql_snowflake_init(&made->ids, node);
     atomic_init(&made->shard_lock, made->options.shard_lock);
-    enum dsql_rc rc = dsql_statements_init(&made->statements, err);
-    if (!rc && made->options.shard_lock == DSQL_SHARD_LOCK_PROBE)
+    enum dsql_rc rc = DSQL_OK;
+    if (made->options.shard_lock == DSQL_SHARD_LOCK_PROBE)
         rc = probe(made, err);
     if (rc) {
-        dsql_statements_fini(&made->statements);
         free(made);
         return rc;
     }
@@ -142,7 +141,6 @@ void dsql_store_close(struct dsql_store *store)
 {
     if (!store)
         return;
-    dsql_statements_fini(&store->statements);
     (void)pthread_mutex_destroy(&store->ids_lock);
     free(store);
 }

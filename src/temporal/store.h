@@ -6,14 +6,12 @@
 #include <stdatomic.h>
 
 #include "core/snowflake.h"
-#include "temporal/statements.h"
 #include "temporal/tokens.h"
 
 struct dsql_store {
     struct dsql_pool *pool;
     struct dsql_store_options options;
     _Atomic(enum dsql_shard_lock) shard_lock; /* PROBE until it is known; then it never changes */
-    struct dsql_statements statements;
     pthread_mutex_t ids_lock; /* guards ids; nothing else is taken while it is held */
     struct dsql_snowflake ids;
 };
@@ -24,8 +22,8 @@ struct dsql_store_tx {
     struct dsql_tokens tokens;
 };
 
-/* 0 for FOR KEY SHARE, 1 for FOR UPDATE; asks the cluster if that is not yet known. */
-DSQL_MUST_USE enum dsql_rc dsql_store_settle_lock(struct dsql_store *store, size_t *which,
+/* FOR KEY SHARE or FOR UPDATE; asks the cluster if that is not yet known. */
+DSQL_MUST_USE enum dsql_rc dsql_store_settle_lock(struct dsql_store *store, bool *key_share,
                                                   struct dsql_err *err);
 
 #endif

@@ -12,8 +12,7 @@ static bool is_number(enum dsql_op_type type)
 static enum dsql_rc bad(const struct dsql_call *call, const struct dsql_op_field *field,
                         enum dsql_rc rc, const char *why)
 {
-    return dsql_err_set(call->err, rc, "%s: %.*s %s", call->op->name, DSQL_SPAN_ARG(field->name),
-                        why);
+    return dsql_err_set(call->err, rc, "%s: %s %s", call->op->name, field->name, why);
 }
 
 static bool is_null(const struct dsql_op_field *field, const struct dsql_param *value)
@@ -151,7 +150,6 @@ static struct dsql_param value_of(const struct dsql_op_field *field, const char 
     case DSQL_OP_TEXT:
     case DSQL_OP_BYTES:
     case DSQL_OP_KEY:
-    case DSQL_OP_TYPES:
         break;
     }
     memcpy(&slice, at, sizeof(slice));
@@ -175,9 +173,8 @@ enum dsql_rc dsql_store_call_typed(struct dsql_store *store, struct dsql_store_t
     struct dsql_param *value = values;
     for (size_t i = 0; i < count; i++) {
         const char *input = (const char *)inputs + i * info->input_size;
-        size_t end = 0;
         for (size_t f = 0; f < info->field_count; f++)
-            *value++ = value_of(&info->fields[f], input + dsql_op_place(&info->fields[f], &end));
+            *value++ = value_of(&info->fields[f], input + info->fields[f].offset);
     }
     enum dsql_rc rc = dsql_store_call(store, tx, op, values, count, NULL, result, err);
     if (values != inline_values)

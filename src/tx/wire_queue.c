@@ -148,8 +148,8 @@ static bool is_framed(const char *sql, const char *before, const char *after)
            strcmp(sql + len - tail, after) == 0;
 }
 
-/* Whether the text is what DSQL_RAISING or DSQL_EXPECTING makes, or the contrary of the latter: a
- * COMMIT is sent right behind it. */
+/* Whether the text is what DSQL_RAISING, DSQL_EXPECTING or DSQL_REFUSING makes: a COMMIT is sent
+ * right behind it. */
 static bool is_raising(const char *sql)
 {
     return is_framed(sql, "WITH hit AS (", " RETURNING 1) SELECT count(*), 1/count(*) FROM hit") ||

@@ -3,18 +3,6 @@
 #include "support/test.h"
 #include "temporal/call.h"
 
-static bool use_statements(void)
-{
-    static struct dsql_statements statements;
-    bool ok = dsql_statements_init(&statements, NULL) == DSQL_OK;
-    if (ok) {
-        const struct dsql_statement *s = &statements.of[DSQL_OP_InsertIntoTransferTasks][0];
-        assert_non_null(strstr(s->by_size[1].sql, "($1, $2, $3, $4), ($5, $6, $7, $8)"));
-    }
-    dsql_statements_fini(&statements);
-    return ok;
-}
-
 /* Of many rows every one keeps its own token; what could not be remembered is not half there. */
 static bool use_tokens(void)
 {
@@ -96,10 +84,6 @@ TEST(script)
 {
     assert_true(alloc_fault_run("script", use_script, false) > 3);
 }
-TEST(statements)
-{
-    assert_true(alloc_fault_run("statements", use_statements, false) > 2);
-}
 TEST(tokens)
 {
     assert_true(alloc_fault_run("tokens", use_tokens, false) > 10);
@@ -113,7 +97,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(script),
-        cmocka_unit_test(statements),
         cmocka_unit_test(tokens),
         cmocka_unit_test(parameters),
     };

@@ -12,7 +12,8 @@ used() {
     local folder=$1
     shift
     LC_ALL=C "$cc" -std=gnu17 -D_GNU_SOURCE -fsyntax-only -Wdeprecated-declarations \
-        -I "$folder" -I "$SOURCE_DIR/include" -I "$SOURCE_DIR/src" -I "$(pg_config --includedir)" "$@" 2>"$scratch/said" ||
+        -I "$folder" -I "$SOURCE_DIR/include" -I "$SOURCE_DIR/src" -I "$BUILD_DIR/generated" \
+        -I "$(pg_config --includedir)" "$@" 2>"$scratch/said" ||
         fail "does not compile: $(grep -m 3 error "$scratch/said")"
     sed -nE "s/.*'([a-z0-9_]+)' is deprecated.*/\1/p" "$scratch/said" | sort -u
 }

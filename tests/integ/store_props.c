@@ -82,7 +82,6 @@ static struct dsql_param draw_value(struct prop *p, const struct dsql_op_field *
         return dsql_text_n("abcdefghijklmnopqrst", prop_below(p, 16));
     case DSQL_OP_BYTES:
     case DSQL_OP_KEY:
-    case DSQL_OP_TYPES:
         break;
     }
     return dsql_bytes(text.ptr, text.len);

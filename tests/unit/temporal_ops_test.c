@@ -4,17 +4,21 @@
 
 #include "local/sql_stmt.h"
 #include "support/test.h"
+#include "temporal/ops.h"
 #include "temporal/schema.h"
-#include "temporal/statements.h"
 
 #define EACH_OP(op) for (enum dsql_op op = 0; op < DSQL_OP_COUNT; op = (enum dsql_op)(op + 1))
 
+/* Its statements lie behind each other: those to choose from, the one for portions, the second
+ * step. */
 static size_t statement_count(const struct dsql_op_info *op)
 {
-    size_t n = 0;
-    while (n < DSQL_OP_STATEMENTS_MAX && op->statements[n])
-        n++;
-    return n;
+    return op->statement_count + (op->portion != NULL) + (op->then != NULL);
+}
+
+static const char *sql_of(const struct dsql_op_info *op, size_t statement)
+{
+    return op->statements[statement].by_size[0].sql;
 }
 
 TEST(every_method_is_there)
@@ -25,51 +29,35 @@ TEST(every_method_is_there)
         assert_int_equal(dsql_op_find(dsql_op_name(op)), op);
         assert_true(dsql_op_fields(op) > 0);
         assert_true(statement_count(dsql_op_info(op)) > 0);
-        assert_int_equal(dsql_op_columns(op) > 0, dsql_op_info(op)->kind != DSQL_KIND_EXEC);
+        enum dsql_op_kind kind = dsql_op_info(op)->kind;
+        assert_int_equal(dsql_op_columns(op) > 0, kind == DSQL_KIND_ONE || kind == DSQL_KIND_MANY);
     }
     assert_int_equal(dsql_op_find("DropEverything"), DSQL_OP_COUNT);
     assert_string_equal(dsql_op_name(DSQL_OP_COUNT), "?");
     assert_int_equal(dsql_op_fields(DSQL_OP_COUNT), 0);
 }
 
-/* The places the executor computes are those of the structs. */
-TEST(structs_are_laid_out_as_the_fields_say)
+static bool chooses(const struct dsql_op_info *op, size_t field)
 {
-    EACH_OP(op)
-    {
-        const struct dsql_op_info *info = dsql_op_info(op);
-        size_t end = 0, widest = 1;
-        for (size_t i = 0; i < info->field_count; i++) {
-            size_t alone = 0;
-            (void)dsql_op_place(&info->fields[i], &end);
-            (void)dsql_op_place(&info->fields[i], &alone);
-            if (!(info->fields[i].type == DSQL_OP_UUID && !info->fields[i].nullable))
-                widest = alone > widest ? (alone > 8 ? 8 : alone) : widest;
-        }
-        assert_int_equal((end + widest - 1) / widest * widest, info->input_size);
-    }
-    const struct dsql_op_info *info = dsql_op_info(DSQL_OP_GetClusterMembers);
-    size_t end = 0, place = 0;
-    for (size_t i = 0; i < info->column_count; i++) {
-        place = dsql_op_place(&info->columns[i], &end);
-        if (dsql_span_eq(info->columns[i].name, DSQL_SPAN("role")))
-            assert_int_equal(place, offsetof(struct dsql_GetClusterMembers_row, role));
-    }
-    assert_int_equal(place, offsetof(struct dsql_GetClusterMembers_row, record_expiry));
+    for (size_t i = 0; i < op->statement_count; i++)
+        for (size_t k = 0; k < DSQL_OP_WHENS_MAX; k++)
+            if (op->statements[i].when[k].test > DSQL_WHEN_KEY_SHARE &&
+                op->statements[i].when[k].field == field)
+                return true;
+    return false;
 }
 
-/* $1 ... $n, each used by at least one of the operation's statements, and none beyond. */
+/* $1 ... $n, each used by at least one of the operation's statements, and none beyond. What
+ * only chooses the statement is in none of them. */
 TEST(statements_use_the_parameters_they_are_given)
 {
-    static struct dsql_statements statements;
-    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
         bool used[64] = {false};
         for (size_t i = 0; i < statement_count(info); i++) {
-            size_t given = info->field_count + statements.of[op][i].extra;
-            for (const char *at = info->statements[i]; (at = strchr(at, '$')); at++) {
+            size_t given = info->field_count + info->statements[i].extra;
+            for (const char *at = sql_of(info, i); (at = strchr(at, '$')); at++) {
                 size_t number = strtoul(at + 1, NULL, 10);
                 if (number < 1 || number > given)
                     fail_msg("%s: $%zu of %zu", info->name, number, given);
@@ -77,27 +65,44 @@ TEST(statements_use_the_parameters_they_are_given)
             }
         }
         for (size_t f = 1; f <= info->field_count; f++) {
-            /* What only chooses the statement is in none of them. */
-            bool chooses = (info->choice == DSQL_CHOICE_VERSION && f == 1) ||
-                           (info->choice == DSQL_CHOICE_TASK_QUEUES && f == 1) ||
-                           (info->choice == DSQL_CHOICE_HISTORY && (f == 9 || f == 10));
-            if (!used[f] && !chooses)
+            if (!used[f] && !chooses(info, f - 1))
                 fail_msg("%s: $%zu is not used", info->name, f);
         }
     }
-    dsql_statements_fini(&statements);
 }
 
+/* What stands between braces is there once for each input, and its parameters count on. */
 TEST(repeats_count_on)
 {
-    char memory[256];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory));
-    dsql_statements_expand(&sb, "a $1 {($2, $12)} b", 13, 3);
-    assert_string_equal(sb.ptr, "a $1 ($2, $12), ($15, $25), ($28, $38) b");
-    dsql_strbuf_clear(&sb);
-    dsql_statements_expand(&sb, "x = $1", 1, 1);
-    assert_string_equal(sb.ptr, "x = $1");
+    const struct dsql_op_statement *insert =
+        dsql_op_info(DSQL_OP_InsertIntoTransferTasks)->statements;
+    assert_string_equal(insert->by_size[1].sql,
+                        "INSERT INTO transfer_tasks (shard_id, task_id, data, data_encoding) "
+                        "VALUES ($1, $2, $3, $4), ($5, $6, $7, $8)");
+    const struct dsql_op_statement *delete =
+        dsql_op_info(DSQL_OP_DeleteFromTimerInfoMaps)->statements;
+    assert_string_equal(delete->by_size[2].sql,
+                        "DELETE FROM timer_info_maps WHERE shard_id = $1 AND namespace_id = $2 AND "
+                        "workflow_id = $3 AND run_id = $4 AND timer_id IN ($5, $10, $15, $20)");
+    assert_int_equal(delete->by_size[2].types[19], delete->by_size[0].types[4]);
+}
+
+/* Whose count is taken to be that of its inputs inserts or replaces a row for each. */
+TEST(what_is_counted_writes_a_row_for_each_input)
+{
+    size_t counted = 0;
+    EACH_OP(op)
+    {
+        const struct dsql_op_info *info = dsql_op_info(op);
+        if (!(info->flags & DSQL_OP_COUNTED))
+            continue;
+        assert_false(info->flags & DSQL_OP_QUEUED);
+        for (size_t i = 0; i < statement_count(info); i++)
+            if (strncmp(sql_of(info, i), "INSERT", 6) != 0 || strstr(sql_of(info, i), "DO NOTHING"))
+                fail_msg("%s", sql_of(info, i));
+        counted++;
+    }
+    assert_int_equal(counted, 19);
 }
 
 /* Reads a statement through the rules of `dsql local`; NULL if it passes. */
@@ -119,17 +124,19 @@ static const char *refusal_of(const char *sql, char why[300])
     return why[0] ? why : NULL;
 }
 
+static uint32_t shared_in(enum dsql_op op)
+{
+    return dsql_op_info(op)->statements[0].shared;
+}
+
 /* The others are in the statement once for each input. */
 TEST(fields_that_inputs_share_are_known)
 {
-    static struct dsql_statements statements;
-    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
-    assert_int_equal(statements.of[DSQL_OP_DeleteFromTimerInfoMaps][0].shared, 0xf);
-    assert_int_equal(statements.of[DSQL_OP_DeleteFromChasmNodeMaps][0].shared, 0xf);
-    assert_int_equal(statements.of[DSQL_OP_RemoveFromBuildIdToTaskQueueMapping][0].shared, 3);
-    assert_int_equal(statements.of[DSQL_OP_ReplaceIntoTimerInfoMaps][0].shared, 0);
-    assert_int_equal(statements.of[DSQL_OP_InsertIntoTasks][0].shared, 0);
-    dsql_statements_fini(&statements);
+    assert_int_equal(shared_in(DSQL_OP_DeleteFromTimerInfoMaps), 0xf);
+    assert_int_equal(shared_in(DSQL_OP_DeleteFromChasmNodeMaps), 0xf);
+    assert_int_equal(shared_in(DSQL_OP_RemoveFromBuildIdToTaskQueueMapping), 3);
+    assert_int_equal(shared_in(DSQL_OP_ReplaceIntoTimerInfoMaps), 0);
+    assert_int_equal(shared_in(DSQL_OP_InsertIntoTasks), 0);
 }
 
 static void assert_allowed(const struct dsql_stmt *stmt)
@@ -144,24 +151,21 @@ static void assert_allowed(const struct dsql_stmt *stmt)
 
 TEST(aurora_dsql_takes_every_statement)
 {
-    static struct dsql_statements statements;
     size_t seen = 0;
-    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
     EACH_OP(op)
     {
         for (size_t i = 0; i < statement_count(dsql_op_info(op)); i++) {
-            const struct dsql_statement *statement = &statements.of[op][i];
+            const struct dsql_op_statement *statement = &dsql_op_info(op)->statements[i];
             for (size_t size = 0; size < DSQL_SIZES; size++)
                 if (statement->by_size[size].sql) {
                     assert_allowed(&statement->by_size[size]);
                     seen++;
                 }
-            if (statement->guarded.sql)
-                assert_allowed(&statement->guarded);
+            if (statement->raising.sql)
+                assert_allowed(&statement->raising);
         }
     }
     assert_true(seen > 300);
-    dsql_statements_fini(&statements);
     char why[300]; /* the check itself can fail */
     assert_non_null(refusal_of("SELECT 1 FROM shards FOR SHARE", why));
 }
@@ -172,11 +176,13 @@ TEST(locks_name_one_table)
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
-        for (size_t i = 0; i < statement_count(info); i++)
-            if (strstr(info->statements[i], " FOR ") && strstr(info->statements[i], "SELECT"))
-                if (strstr(info->statements[i], "JOIN") ||
-                    (strstr(info->statements[i], "(SELECT") && !(info->flags & DSQL_OP_EXPECTS)))
-                    fail_msg("%s", info->statements[i]);
+        for (size_t i = 0; i < statement_count(info); i++) {
+            const char *sql = sql_of(info, i);
+            if (strstr(sql, " FOR ") && strstr(sql, "SELECT"))
+                if (strstr(sql, "JOIN") ||
+                    (strstr(sql, "(SELECT") && info->kind != DSQL_KIND_EXPECT))
+                    fail_msg("%s", sql);
+        }
     }
 }
 
@@ -222,7 +228,7 @@ TEST(locks_are_by_the_whole_key)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
         for (size_t i = 0; i < statement_count(info); i++) {
-            const char *sql = info->statements[i], *from = strstr(sql, " FROM ");
+            const char *sql = sql_of(info, i), *from = strstr(sql, " FROM ");
             const char *where = strstr(sql, " WHERE "), *lock = strstr(sql, " FOR ");
             if (!from || !where || !lock)
                 continue;
@@ -248,19 +254,19 @@ TEST(fences_come_in_pairs)
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
-        if (info->fence.mode == DSQL_FENCE_LOCK) {
+        if (info->fence.mode == DSQL_FENCE_LOCKS) {
             locked[info->fence.what] = true;
             assert_true(info->fence.tokens <= info->column_count);
             assert_int_equal(info->fence.keys, info->field_count);
-        } else if (info->fence.mode == DSQL_FENCE_CHECK) {
+        } else if (info->fence.mode == DSQL_FENCE_CHECKS) {
             checked[info->fence.what] = true;
-            assert_true(info->flags & DSQL_OP_GUARDED);
-            assert_non_null(strstr(info->statements[0], "COALESCE"));
-        } else if (info->fence.mode == DSQL_FENCE_OWN) {
+            assert_non_null(strstr(sql_of(info, 0), "COALESCE"));
+        } else if (info->fence.mode == DSQL_FENCE_EXPECTS) {
             char token[16]; /* it is in the statement's own predicate */
             (void)snprintf(token, sizeof(token), " = $%zu", info->fence.keys + 1);
-            bool guard = info->flags & DSQL_OP_EXPECTS; /* compares what it selects */
-            assert_non_null(strstr(strstr(info->statements[0], guard ? "SELECT" : "WHERE"), token));
+            bool guard = info->kind == DSQL_KIND_EXPECT; /* compares what it selects */
+            const char *sql = sql_of(info, info->statement_count - 1); /* others may be an INSERT */
+            assert_non_null(strstr(strstr(sql, guard ? "SELECT" : "WHERE"), token));
             assert_in_range(info->fence.tokens, 1, guard ? 2 : 1);
             if (guard)
                 expected[info->fence.what] = true;
@@ -319,17 +325,16 @@ static const char *trap_of(const char *sql)
 /* Whatever a script expects has a form in which the server itself raises it. */
 TEST(every_expectation_raises_in_the_server)
 {
-    static struct dsql_statements statements;
     size_t guards = 0, writes = 0;
-    assert_int_equal(dsql_statements_init(&statements, NULL), DSQL_OK);
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
-        bool fenced = info->fence.mode == DSQL_FENCE_CHECK || info->fence.mode == DSQL_FENCE_OWN;
-        bool guard = info->flags & DSQL_OP_EXPECTS;
+        bool fenced =
+            info->fence.mode == DSQL_FENCE_CHECKS || info->fence.mode == DSQL_FENCE_EXPECTS;
+        bool guard = info->kind == DSQL_KIND_EXPECT;
         for (size_t i = 0; i < statement_count(info); i++) {
-            const struct dsql_statement *statement = &statements.of[op][i];
-            const struct dsql_stmt *raising = guard ? &statement->by_size[0] : &statement->guarded;
+            const struct dsql_op_statement *statement = &dsql_op_info(op)->statements[i];
+            const struct dsql_stmt *raising = guard ? &statement->by_size[0] : &statement->raising;
             assert_int_equal(fenced, raising->sql && raising->flags & DSQL_STMT_RAISES);
             for (size_t size = 0; !guard && size < DSQL_SIZES; size++)
                 if (statement->by_size[size].sql) /* nor does any other say so */
@@ -344,7 +349,6 @@ TEST(every_expectation_raises_in_the_server)
     }
     assert_int_equal(guards, 2 + 1 + 2 + 2 + 2);
     assert_int_equal(writes, 1 + 1 + 2 + 2 + 2 + 2 + 1 + 2 + 1 + 1 + 1);
-    dsql_statements_fini(&statements);
     static const char *const traps[] = {
         "WITH held AS (SELECT 1/(CASE WHEN range_id = $2 THEN 1 ELSE 0 END) FROM shards WHERE "
         "shard_id = $1 FOR UPDATE) SELECT 1",
@@ -381,7 +385,7 @@ TEST(the_page_on_fences_names_what_raises)
         enum dsql_op op = dsql_op_find(text);
         assert_true(op != DSQL_OP_COUNT);
         enum dsql_fence_mode mode = dsql_op_info(op)->fence.mode;
-        if (mode != DSQL_FENCE_CHECK && mode != DSQL_FENCE_OWN)
+        if (mode != DSQL_FENCE_CHECKS && mode != DSQL_FENCE_EXPECTS)
             fail_msg("%s does not raise", text);
         rows++;
     }
@@ -389,7 +393,7 @@ TEST(the_page_on_fences_names_what_raises)
     {
         enum dsql_fence_mode mode = dsql_op_info(op)->fence.mode;
         char start[64];
-        if (mode != DSQL_FENCE_CHECK && mode != DSQL_FENCE_OWN)
+        if (mode != DSQL_FENCE_CHECKS && mode != DSQL_FENCE_EXPECTS)
             continue;
         raising++;
         (void)snprintf(start, sizeof(start), "\n| `%s` |", dsql_op_name(op));
@@ -478,9 +482,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_there),
-        cmocka_unit_test(structs_are_laid_out_as_the_fields_say),
         cmocka_unit_test(statements_use_the_parameters_they_are_given),
         cmocka_unit_test(repeats_count_on),
+        cmocka_unit_test(what_is_counted_writes_a_row_for_each_input),
         cmocka_unit_test(fields_that_inputs_share_are_known),
         cmocka_unit_test(aurora_dsql_takes_every_statement),
         cmocka_unit_test(locks_name_one_table),

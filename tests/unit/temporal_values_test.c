@@ -84,7 +84,7 @@ TEST(nothing_means_what_the_field_says)
     struct dsql_call call;
     assert_int_equal(convert(&call, DSQL_OP_SelectFromNamespace, values), DSQL_OK);
     assert_int_equal(call.params[1].kind, DSQL_PARAM_NULL);
-    assert_int_equal(call.which, 2);
+    assert_ptr_equal(call.statement, &call.op->statements[2]);
     struct dsql_param shard[] = {dsql_i32(1), dsql_i64(1), none, none};
     assert_int_equal(convert(&call, DSQL_OP_InsertIntoShards, shard), DSQL_OK);
     assert_int_equal(call.params[2].kind, DSQL_PARAM_RAW);
@@ -116,9 +116,9 @@ TEST(statements_are_chosen)
          DSQL_INVALID,
          0,
          0},
-        {DSQL_OP_RangeSelectFromHistoryNode, {TREE, dsql_bool(0), dsql_bool(0)}, DSQL_OK, 0, false},
+        {DSQL_OP_RangeSelectFromHistoryNode, {TREE, dsql_bool(0), dsql_bool(0)}, DSQL_OK, 2, false},
         {DSQL_OP_RangeSelectFromHistoryNode, {TREE, dsql_bool(1), dsql_bool(0)}, DSQL_OK, 1, false},
-        {DSQL_OP_RangeSelectFromHistoryNode, {TREE, dsql_bool(1), dsql_bool(1)}, DSQL_OK, 2, false},
+        {DSQL_OP_RangeSelectFromHistoryNode, {TREE, dsql_bool(1), dsql_bool(1)}, DSQL_OK, 0, false},
         {DSQL_OP_LockTaskQueues, {dsql_i32(1), dsql_i64(1), text}, DSQL_OK, 0, true},
         {DSQL_OP_LockTaskQueues, {dsql_i32(2), dsql_i64(1), text}, DSQL_OK, 1, true},
         {DSQL_OP_LockTaskQueues, {dsql_i32(0), dsql_i64(1), text}, DSQL_INVALID, 0, 0},
@@ -137,13 +137,14 @@ TEST(statements_are_chosen)
          DSQL_OK,
          5,
          false},
-        {DSQL_OP_UpdateTaskQueueUserData, {uuid, text, dsql_i64(3), text, text}, DSQL_OK, 0, false},
-        {DSQL_OP_UpdateTaskQueueUserData, {uuid, text, dsql_i64(0), text, text}, DSQL_OK, 1, false},
+        {DSQL_OP_UpdateTaskQueueUserData, {uuid, text, dsql_i64(3), text, text}, DSQL_OK, 1, false},
+        {DSQL_OP_UpdateTaskQueueUserData, {uuid, text, dsql_i64(0), text, text}, DSQL_OK, 0, false},
         {DSQL_OP_SelectFromNamespace, {dsql_i32(1), uuid, n, n, n}, DSQL_OK, 0, true},
         {DSQL_OP_SelectFromNamespace, {dsql_i32(1), n, text, n, n}, DSQL_OK, 1, true},
         {DSQL_OP_SelectFromNamespace, {dsql_i32(1), uuid, text, n, n}, DSQL_INVALID, 0, 0},
         {DSQL_OP_SelectFromNamespace, {dsql_i32(1), n, n, uuid, n}, DSQL_INVALID, 0, 0},
-        {DSQL_OP_DeleteFromNamespace, {dsql_i32(1), n, text}, DSQL_OK, 1, true},
+        {DSQL_OP_DeleteFromNamespace, {dsql_i32(1), n, text}, DSQL_OK, 1, false},
+        {DSQL_OP_DeleteFromNamespace, {dsql_i32(1), n, n}, DSQL_INVALID, 0, 0},
         {DSQL_OP_RangeDeleteFromTransferTasks,
          {dsql_i32(1), dsql_i64(0), dsql_i64(9)},
          DSQL_OK,
@@ -153,9 +154,10 @@ TEST(statements_are_chosen)
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
         struct dsql_call call;
         enum dsql_rc rc = convert(&call, cases[i].op, cases[i].values);
-        if (rc != cases[i].rc ||
-            (!rc && (call.which != cases[i].which || call.one != cases[i].one)))
-            fail_msg("case %zu: %s, statement %zu", i, dsql_rc_name(rc), call.which);
+        const struct dsql_op_statement *meant = &call.op->statements[cases[i].which];
+        if (rc != cases[i].rc || (!rc && (call.statement != meant || meant->one != cases[i].one)))
+            fail_msg("case %zu: %s, statement %td", i, dsql_rc_name(rc),
+                     call.statement - call.op->statements);
     }
 }
 

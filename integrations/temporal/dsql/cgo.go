@@ -1,10 +1,10 @@
 // Package dsql is Temporal's SQL persistence on Aurora DSQL. It holds neither SQL nor policy: each
 // method is one call into libdsql's store, its arguments in the order of the catalogue
-// (include/dsql/temporal_ops.def).
+// (src/temporal/catalog.txt).
 package dsql
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../../include -I${SRCDIR}/../../../src -D_GNU_SOURCE -std=gnu17 -Wall
+#cgo CFLAGS: -I${SRCDIR}/../../../include -I${SRCDIR}/../../../src -I${SRCDIR}/../../../build/generated -D_GNU_SOURCE -std=gnu17 -Wall
 #cgo LDFLAGS: ${SRCDIR}/../../../build/libdsql_pages.a ${SRCDIR}/../../../build/libdsql.a -lmicrohttpd -lpq -lcurl -ljansson -lssl -lcrypto -lpthread -lm
 #include <stdlib.h>
 #include "bridge.h"
