@@ -1,14 +1,11 @@
 /* `dsql sim replay`: what a pool has decided, done again by this program. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/shown.h"
 #include "cli/commands.h"
+#include "cli/trace_file.h"
 #include "sim/replay.h"
 #include "sim/replay_page.h"
 
@@ -114,28 +111,6 @@ static void print_summary(const struct dsql_replay *r, bool json)
         printf("all %llu decisions equal\n", (unsigned long long)r->decisions);
 }
 
-/* The file as memory; a pool may write it meanwhile, but never makes it shorter. */
-static enum dsql_rc map_file(const char *path, struct dsql_span *file, struct dsql_err *err)
-{
-    struct stat st = {0};
-    const char *why = NULL;
-    void *memory = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) != 0)
-        why = strerror(errno);
-    else if (!S_ISREG(st.st_mode))
-        why = "this is no file";
-    else if (st.st_size > 0 &&
-             (memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
-        why = strerror(errno);
-    if (fd >= 0)
-        (void)close(fd);
-    if (why)
-        return dsql_err_set(err, DSQL_IO, "%s: %s", dsql_shown_str(path).text, why);
-    *file = (struct dsql_span){memory, (size_t)st.st_size};
-    return DSQL_OK;
-}
-
 static enum dsql_rc write_page(const char *html, const char *path, struct dsql_span file,
                                const struct dsql_replay *replay, struct dsql_err *err)
 {
@@ -158,22 +133,18 @@ static int run(const struct dsql_args *args)
     struct dsql_replay replay;
     struct dsql_err err = {0}, page_err = {0};
     struct dsql_span file = {0};
-    if (map_file(path, &file, &err))
+    if (dsql_trace_file_map(path, &file, &err))
         return dsql_complain(&err);
     enum dsql_rc rc = dsql_replay(file, dsql_args_has(args, "quiet") ? NULL : print_event, &printer,
                                   &replay, &err);
-    if (rc) {
-        struct dsql_err in_file = err;
-        (void)dsql_err_set(&err, rc, "%s: %s", dsql_shown_str(path).text, in_file.message);
-        dsql_err_hint(&err, "%s", in_file.hint);
-    }
+    if (rc)
+        dsql_trace_file_blame(path, &err);
     if (replay.records > 0)
         print_summary(&replay, printer.json);
     enum dsql_rc drawn = DSQL_OK;
     if (html && replay.records > 0)
         drawn = write_page(html, path, file, &replay, &page_err);
-    if (file.len > 0)
-        (void)munmap((void *)(uintptr_t)file.ptr, file.len);
+    dsql_trace_file_unmap(file);
     if (rc || drawn)
         return dsql_complain(rc ? &err : &page_err);
     return replay.differs ? DSQL_EXIT_FAILED : DSQL_EXIT_OK;

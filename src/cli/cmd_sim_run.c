@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/shown.h"
 #include "cli/commands.h"
+#include "cli/trace_file.h"
 #include "sim/library.h"
+#include "sim/origin.h"
 #include "sim/report.h"
 
 enum { SCENARIO_MAX = 1 << 20 };
@@ -18,6 +20,8 @@ static const struct dsql_option options[] = {
     {"csv", 0, "FILE", "write a row for each sample of the last run"},
     {"html", 0, "FILE", "write a page with charts of the last run"},
     {"json", 0, NULL, "one JSON object a run instead of the summary"},
+    {"from-trace", 0, "FILE", "begin where a recorded pool was, instead of a scenario"},
+    {"at", 0, "TIME", "so long after the recording began; default: at its last snapshot"},
 };
 
 /* The text of a file, to be freed. */
@@ -123,50 +127,135 @@ static enum dsql_rc run_one(const struct dsql_args *args, const struct dsql_sim_
     return rc;
 }
 
-static enum dsql_rc run_scenario(const struct dsql_args *args, const char *name, int64_t seed,
-                                 int64_t seeds, bool *all_passed, struct dsql_err *err)
+/* Words and points before a '=': a setting. What else may be a file's name. */
+static bool is_setting(const char *operand)
+{
+    size_t len = strspn(operand, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.");
+    return len > 0 && operand[0] != '.' && operand[len] == '=';
+}
+
+static enum dsql_rc change(const struct dsql_args *args, struct dsql_sim_scenario *scenario,
+                           const char *name, struct dsql_err *err)
+{
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < args->operand_count && !rc; i++)
+        if (is_setting(args->operands[i]))
+            rc = dsql_sim_scenario_set(scenario, args->operands[i], err);
+    return rc ? rc : dsql_sim_scenario_check(scenario, name, err);
+}
+
+struct seeds {
+    int64_t first, count; /* first -1: the scenario's own */
+    bool passed;          /* all of them so far */
+};
+
+static enum dsql_rc run_changed(const struct dsql_args *args, const char *name,
+                                struct dsql_sim_scenario *scenario, struct seeds *seeds,
+                                struct dsql_err *err)
+{
+    enum dsql_rc rc = change(args, scenario, name, err);
+    int64_t first = seeds->first >= 0 ? seeds->first : scenario->seed;
+    for (int64_t i = 0; i < seeds->count && !rc; i++) {
+        bool passed = false;
+        rc = run_one(args, scenario, (uint64_t)(first + i), &passed, err);
+        seeds->passed = seeds->passed && passed;
+    }
+    return rc;
+}
+
+static enum dsql_rc run_scenario(const struct dsql_args *args, const char *name,
+                                 struct seeds *seeds, struct dsql_err *err)
 {
     struct dsql_sim_scenario scenario;
     enum dsql_rc rc = load(name, &scenario, err);
     if (rc)
         return rc;
-    for (int64_t i = 0; i < seeds && !rc; i++) {
-        bool passed = false;
-        rc = run_one(args, &scenario, (uint64_t)((seed >= 0 ? seed : scenario.seed) + i), &passed,
-                     err);
-        *all_passed = *all_passed && passed;
-    }
+    rc = run_changed(args, name, &scenario, seeds, err);
     dsql_sim_scenario_fini(&scenario);
+    return rc;
+}
+
+static enum dsql_rc run_trace(const struct dsql_args *args, const char *path, struct seeds *seeds,
+                              struct dsql_err *err)
+{
+    struct dsql_sim_scenario scenario;
+    struct dsql_sim_origin origin;
+    struct dsql_span file;
+    int64_t at_ns = -1;
+    enum dsql_rc rc = dsql_args_duration(args, "at", 0, INT64_C(365) * 24 * DSQL_H, &at_ns, err);
+    if (!rc)
+        rc = dsql_trace_file_map(path, &file, err);
+    if (rc)
+        return rc;
+    rc = dsql_sim_origin_read(file, path, at_ns, &origin, &scenario, err);
+    dsql_trace_file_unmap(file);
+    if (rc) {
+        dsql_trace_file_blame(path, err);
+        return rc;
+    }
+    rc = run_changed(args, path, &scenario, seeds, err);
+    dsql_sim_scenario_fini(&scenario);
+    dsql_sim_origin_fini(&origin);
+    return rc;
+}
+
+static enum dsql_rc run_all(const struct dsql_args *args, struct seeds *seeds, struct dsql_err *err)
+{
+    const char *trace = dsql_args_get(args, "from-trace");
+    size_t scenarios = 0;
+    for (size_t i = 0; i < args->operand_count; i++)
+        scenarios += !is_setting(args->operands[i]);
+    if (trace && scenarios > 0)
+        return dsql_err_set(err, DSQL_INVALID, "a recording or scenarios, not both");
+    if (!trace && scenarios == 0)
+        return dsql_err_set(err, DSQL_INVALID,
+                            "no scenario: 'dsql sim list' names those there are");
+    if (!trace && dsql_args_has(args, "at"))
+        return dsql_err_set(err, DSQL_INVALID,
+                            "--at is a moment of a recording: --from-trace FILE");
+    if (trace)
+        return run_trace(args, trace, seeds, err);
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < args->operand_count && !rc; i++)
+        if (!is_setting(args->operands[i]))
+            rc = run_scenario(args, args->operands[i], seeds, err);
     return rc;
 }
 
 static int run(const struct dsql_args *args)
 {
     struct dsql_err err;
-    int64_t seed = -1, seeds = 1;
-    bool passed = true;
-    if (dsql_args_number(args, "seed", 0, INT64_MAX, &seed, &err) ||
-        dsql_args_number(args, "seeds", 1, INT64_MAX, &seeds, &err))
+    struct seeds seeds = {-1, 1, true};
+    if (dsql_args_number(args, "seed", 0, INT64_MAX, &seeds.first, &err) ||
+        dsql_args_number(args, "seeds", 1, INT64_MAX, &seeds.count, &err))
         return dsql_complain(&err);
     if (try_file(dsql_args_get(args, "csv"), &err) || try_file(dsql_args_get(args, "html"), &err))
         return dsql_complain(&err);
-    for (size_t i = 0; i < args->operand_count; i++) {
-        if (run_scenario(args, args->operands[i], seed, seeds, &passed, &err))
-            return dsql_complain(&err);
-    }
-    return passed ? DSQL_EXIT_OK : DSQL_EXIT_FAILED;
+    if (run_all(args, &seeds, &err))
+        return dsql_complain(&err);
+    return seeds.passed ? DSQL_EXIT_OK : DSQL_EXIT_FAILED;
 }
 
 const struct dsql_command dsql_cmd_sim_run = {
     .name = "sim run",
-    .operands = "SCENARIO...",
+    .operands = "[SCENARIO...] [FIELD=VALUE...]",
     .summary = "run a fleet on paper and check what must hold",
     .text = "Runs scenarios in virtual time: every process of the fleet runs the code of the "
             "production pool and budget, against a model of the cluster and of DynamoDB. SCENARIO "
-            "is a YAML file, or the name of one that comes with this program ('dsql sim list').\n\n"
+            "is a YAML file, or the name of one that comes with this program ('dsql sim list'). "
+            "FIELD=VALUE changes a field of all of them, as in pool.targetReady=80 or "
+            "services.workload.hold=20ms, which is changed in each service ('dsql sim list "
+            "--fields').\n\n"
+            "With --from-trace the fleet is one process that begins where a pool was that recorded "
+            "with DSQL_TRACE: with the same connections, at the same age, and with connects, rate "
+            "and callers as far as the recording tells. It runs for as long as the recording went "
+            "on from there, and shows what was recorded beside what it did; with FIELD=VALUE it "
+            "answers what another setting would have done. That is a simulation, and it says so; "
+            "'dsql sim replay' shows what the pool itself decided. A recording that is damaged, or "
+            "made by a program that decides otherwise, is refused.\n\n"
             "Ends with 1 if an assertion failed, and says which, when, and with which seed. The "
             "same seed gives the same run, to the byte.",
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = DSQL_ARGS_MAX,
     .list_operands = dsql_sim_library_list,
     .options = options,

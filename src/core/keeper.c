@@ -38,12 +38,17 @@ const char *dsql_keeper_do_name(enum dsql_keeper_do what)
     return names[what];
 }
 
-enum dsql_rc dsql_keeper_init(struct dsql_keeper *k, const struct dsql_keeper_config *config,
-                              struct dsql_rng rng, struct dsql_mono now)
+static void assert_settings(const struct dsql_keeper_config *config)
 {
     assert(config->target <= config->max_open && config->warmup <= config->max_open);
     assert(config->tick_ns == 0 || (config->warmup_tries >= 1 && config->tick_max >= 1));
     assert(config->permit_backoff_ns >= 1);
+}
+
+enum dsql_rc dsql_keeper_init(struct dsql_keeper *k, const struct dsql_keeper_config *config,
+                              struct dsql_rng rng, struct dsql_mono now)
+{
+    assert_settings(config);
     const struct dsql_backoff warmup = {config->warmup_backoff_ns, config->warmup_backoff_max_ns,
                                         0.5};
     *k = (struct dsql_keeper){
@@ -76,7 +81,19 @@ void dsql_keeper_fini(struct dsql_keeper *k)
 enum dsql_rc dsql_keeper_copy(struct dsql_keeper *to, const struct dsql_keeper *from)
 {
     *to = *from;
-    return dsql_slots_copy(&to->slots, &from->slots);
+    return dsql_slots_copy(&to->slots, &from->slots, from->slots.capacity);
+}
+
+enum dsql_rc dsql_keeper_resume(struct dsql_keeper *to, const struct dsql_keeper *from,
+                                const struct dsql_keeper_config *config)
+{
+    assert(dsql_keeper_sleeps(from));
+    assert_settings(config);
+    *to = *from;
+    to->config = *config;
+    if (to->warmup_left > config->warmup)
+        to->warmup_left = config->warmup;
+    return dsql_slots_copy(&to->slots, &from->slots, config->max_open);
 }
 
 /* ---- asking and telling ---- */

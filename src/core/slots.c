@@ -75,12 +75,42 @@ static void look_no_more(struct dsql_slots *s, struct dsql_slot *slot)
         dsql_heap_remove(&s->events, &slot->node);
 }
 
-enum dsql_rc dsql_slots_copy(struct dsql_slots *to, const struct dsql_slots *from)
+uint32_t dsql_slots_span(const struct dsql_slots *s)
 {
+    uint32_t span = s->capacity;
+    while (span > 0 && s->items[span - 1].state == DSQL_SLOT_EMPTY)
+        span--;
+    return span;
+}
+
+/* The empty slots of *from in their order, as far as there is room for them, then the new ones. */
+static void copy_empty(struct dsql_slots *to, const struct dsql_slots *from)
+{
+    uint32_t *end = &to->first_empty;
+    for (uint32_t i = from->first_empty; i != NONE; i = from->items[i].next) {
+        if (i < to->capacity) {
+            *end = i;
+            end = &to->items[i].next;
+        }
+    }
+    for (uint32_t i = from->capacity; i < to->capacity; i++) {
+        *end = i;
+        end = &to->items[i].next;
+    }
+    *end = NONE;
+}
+
+enum dsql_rc dsql_slots_copy(struct dsql_slots *to, const struct dsql_slots *from,
+                             uint32_t capacity)
+{
+    assert(capacity >= 1 && capacity <= DSQL_SLOTS_MAX && capacity >= dsql_slots_span(from));
     *to = *from;
+    to->capacity = capacity;
     if (make_room(to))
         return DSQL_NO_MEMORY;
-    memcpy(to->items, from->items, from->capacity * sizeof(*to->items));
+    uint32_t kept = capacity < from->capacity ? capacity : from->capacity;
+    memcpy(to->items, from->items, kept * sizeof(*to->items));
+    copy_empty(to, from);
     for (uint32_t i = 0; i < to->capacity; i++) {
         bool waits = dsql_heap_node_is_in(&to->items[i].node);
         to->items[i].node = (struct dsql_heap_node){0};

@@ -54,8 +54,12 @@ struct dsql_slots {
 /* All EMPTY. 1 <= capacity <= DSQL_SLOTS_MAX. DSQL_NO_MEMORY. */
 DSQL_MUST_USE enum dsql_rc dsql_slots_init(struct dsql_slots *slots, uint32_t capacity);
 void dsql_slots_fini(struct dsql_slots *slots);
-/* *to, which is not initialized, becomes equal to *from. DSQL_NO_MEMORY. */
-DSQL_MUST_USE enum dsql_rc dsql_slots_copy(struct dsql_slots *to, const struct dsql_slots *from);
+/* *to, which is not initialized, becomes equal to *from, but for its capacity, which is at least
+ * dsql_slots_span(from). DSQL_NO_MEMORY. */
+DSQL_MUST_USE enum dsql_rc dsql_slots_copy(struct dsql_slots *to, const struct dsql_slots *from,
+                                           uint32_t capacity);
+/* The number of the last slot that is not EMPTY, and one; 0: all are. */
+uint32_t dsql_slots_span(const struct dsql_slots *slots);
 
 /* EMPTY -> OPENING; there is an empty one. At `deadline` the connect is due. */
 uint32_t dsql_slots_begin(struct dsql_slots *slots, struct dsql_mono now,

@@ -90,6 +90,13 @@ static void put_head(const struct dsql_sim_world *world, FILE *out)
     fprintf(out, "</p><p class=\"soft\">%zu processes for ", world->process_count);
     fputs(dsql_duration_shown(scenario->duration_ns).text, out);
     fprintf(out, ", seed %llu, libdsql %s</p>\n", (unsigned long long)world->seed, dsql_version());
+    if (scenario->changes[0]) {
+        fputs("<p>changed: <code>", out);
+        dsql_chart_text(out, scenario->changes);
+        fputs("</code></p>\n", out);
+    }
+    if (scenario->origin)
+        dsql_sim_origin_html(world, out);
     char misfit[512];
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, misfit, sizeof misfit);

@@ -310,6 +310,7 @@ enum dsql_rc dsql_sim_process_init(struct dsql_sim_process *process, struct dsql
     process->wall_offset_ns =
         dsql_rng_between(&process->rng, -clocks->offset_ns, clocks->offset_ns);
     process->mono_base_ns = dsql_rng_between(&process->rng, 0, 1000 * DSQL_H);
+    dsql_sim_resume_clock(process);
     dsql_sim_event_init(&process->turn, take_turn, process);
     dsql_sim_event_init(&process->start, start_now, process);
     size_t capacity = (size_t)dsql_sim_process_max_open(process);
@@ -372,8 +373,11 @@ static enum dsql_rc remember(struct dsql_sim_process *process)
     struct dsql_keeper_config config = keeper_config(process);
     int kind = process->world->scenario->budget.kind;
     process->ready = (struct dsql_ready_set){0};
-    if (dsql_keeper_init(&process->keeper, &config, dsql_rng_split(&process->rng), now) ||
-        dsql_ready_set_init(&process->ready, config.max_open))
+    enum dsql_rc rc =
+        dsql_sim_resume_is_due(process)
+            ? dsql_sim_resume_keeper(process, &config)
+            : dsql_keeper_init(&process->keeper, &config, dsql_rng_split(&process->rng), now);
+    if (rc || dsql_ready_set_init(&process->ready, config.max_open))
         return DSQL_NO_MEMORY;
     process->allowance = kind == DSQL_SIM_BLOCKS   ? dsql_sim_allowance_blocks(process)
                          : kind == DSQL_SIM_LEASES ? dsql_sim_allowance_leases(process)
@@ -401,6 +405,8 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
         world->kernel.now;
     process->converged = (struct dsql_mono){-1};
     process->full = false;
+    if (dsql_sim_resume_is_due(process))
+        dsql_sim_resume_conns(process);
     dsql_sim_workload_start(process);
     dsql_sim_process_wake(process);
 }

@@ -18,7 +18,17 @@ struct reader {
     bool has_keeper, gap;
     uint64_t segment; /* the last one */
     struct dsql_mono now;
+    const struct dsql_replay_moment *wanted; /* the moment whose keeper is wanted; NULL: none */
+    bool found;
 };
+
+/* Whether there is nothing more to be replayed. */
+static bool is_over(struct reader *r)
+{
+    r->found = r->found || (r->wanted && r->replay->segments == r->wanted->segment &&
+                            r->replay->records == r->wanted->records);
+    return r->found || r->replay->differs;
+}
 
 static enum dsql_rc damaged(const struct reader *r, size_t at, const char *what)
 {
@@ -173,6 +183,7 @@ static enum dsql_rc replay_record(struct reader *r, struct dsql_codec *codec)
     r->replay->last = r->now;
     const struct dsql_replay_event event = {
         .number = r->replay->records,
+        .segment = r->replay->segments,
         .at = {dsql_mono_since(r->now, r->replay->base)},
         .base = r->replay->base,
         .call = &call,
@@ -271,7 +282,7 @@ static enum dsql_rc replay_chunk(struct reader *r, const struct dsql_trace_chunk
     enum dsql_rc rc = DSQL_OK;
     if (chunk->index == 0)
         rc = open_segment(r, chunk->segment, &codec);
-    while (!rc && !r->replay->differs && dsql_codec_left(&codec) > 0) {
+    while (!rc && !is_over(r) && dsql_codec_left(&codec) > 0) {
         if (dsql_codec_take_end(&codec))
             return replay_end(r, &codec);
         rc = replay_record(r, &codec);
@@ -284,7 +295,7 @@ static enum dsql_rc replay_segment(struct reader *r, size_t at)
     size_t end = r->len - at < r->segment_size ? r->len : at + r->segment_size;
     uint64_t segment = 0;
     enum dsql_rc rc = DSQL_OK;
-    for (uint32_t index = 0; !rc && !r->replay->differs; index++) {
+    for (uint32_t index = 0; !rc && !is_over(r); index++) {
         struct dsql_trace_chunk chunk;
         size_t head = end - at < DSQL_TRACE_HEADER ? end - at : DSQL_TRACE_HEADER;
         if (index > 0 && is_zero(r->bytes + at, head))
@@ -323,6 +334,22 @@ static enum dsql_rc find_oldest(const struct reader *r, size_t *oldest, size_t *
     return DSQL_OK;
 }
 
+static enum dsql_rc replay_file(struct reader *r)
+{
+    struct dsql_trace_chunk first;
+    if (!dsql_trace_take_chunk(r->bytes, r->len, &first) || first.segment_size < SEGMENT_MIN ||
+        first.segment_size > SEGMENT_MAX)
+        return dsql_err_set(r->err, DSQL_INVALID, "%s",
+                            r->len == 0 ? "nothing is recorded here"
+                                        : "no recording of a pool, or cut off at its beginning");
+    size_t oldest = 0, count = 0;
+    r->segment_size = (size_t)first.segment_size;
+    enum dsql_rc rc = find_oldest(r, &oldest, &count);
+    for (size_t i = 0; !rc && i < count && !is_over(r); i++)
+        rc = replay_segment(r, (oldest + i) % count * r->segment_size);
+    return rc;
+}
+
 enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg,
                          struct dsql_replay *replay, struct dsql_err *err)
 {
@@ -335,18 +362,29 @@ enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg
         .replay = replay,
         .err = err,
     };
-    struct dsql_trace_chunk first;
-    if (!dsql_trace_take_chunk(r.bytes, r.len, &first) || first.segment_size < SEGMENT_MIN ||
-        first.segment_size > SEGMENT_MAX)
-        return dsql_err_set(err, DSQL_INVALID, "%s",
-                            file.len == 0 ? "nothing is recorded here"
-                                          : "no recording of a pool, or cut off at its beginning");
-    size_t oldest = 0, count = 0;
-    r.segment_size = (size_t)first.segment_size;
-    enum dsql_rc rc = find_oldest(&r, &oldest, &count);
-    for (size_t i = 0; !rc && i < count && !replay->differs; i++)
-        rc = replay_segment(&r, (oldest + i) % count * r.segment_size);
+    enum dsql_rc rc = replay_file(&r);
     if (r.has_keeper)
+        dsql_keeper_fini(&r.keeper);
+    return rc;
+}
+
+enum dsql_rc dsql_replay_keeper(struct dsql_span file, struct dsql_replay_moment moment,
+                                struct dsql_keeper *keeper, struct dsql_err *err)
+{
+    struct dsql_replay replay = {0};
+    struct reader r = {
+        .bytes = (const uint8_t *)file.ptr,
+        .len = file.len,
+        .replay = &replay,
+        .err = err,
+        .wanted = &moment,
+    };
+    enum dsql_rc rc = replay_file(&r);
+    if (!rc && (!r.found || !dsql_keeper_sleeps(&r.keeper)))
+        rc = dsql_err_set(err, DSQL_INVALID, "the recording has no such moment");
+    if (!rc)
+        *keeper = r.keeper;
+    else if (r.has_keeper)
         dsql_keeper_fini(&r.keeper);
     return rc;
 }

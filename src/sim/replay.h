@@ -14,6 +14,7 @@
 /* A call that was made again, and its reply. */
 struct dsql_replay_event {
     uint64_t number;       /* of the record, from 1 on */
+    uint64_t segment;      /* of the recording, from 1 on */
     struct dsql_mono at;   /* since the beginning of the recording */
     struct dsql_mono base; /* that beginning, on the keeper's clock */
     const struct dsql_keeper_call *call;
@@ -42,6 +43,16 @@ struct dsql_replay {
  */
 DSQL_MUST_USE enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg,
                                        struct dsql_replay *replay, struct dsql_err *err);
+
+/* A moment of a recording: after so many records, in this segment. */
+struct dsql_replay_moment {
+    uint64_t segment, records;
+};
+/* The keeper at a moment that lies between two turns; *keeper has to be finished. The recording was
+ * replayed without a difference. DSQL_NO_MEMORY; DSQL_INVALID: there is no such moment. */
+DSQL_MUST_USE enum dsql_rc dsql_replay_keeper(struct dsql_span file,
+                                              struct dsql_replay_moment moment,
+                                              struct dsql_keeper *keeper, struct dsql_err *err);
 
 /* A call and its reply in a person's words: "open slot 3: fewer than the target". */
 void dsql_replay_describe(struct dsql_strbuf *sb, const struct dsql_replay_event *event);

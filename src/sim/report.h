@@ -16,6 +16,11 @@ void dsql_sim_csv(const struct dsql_sim_world *world, FILE *out);
 /* One page with charts, complete in itself. */
 void dsql_sim_html(const struct dsql_sim_world *world, FILE *out);
 
+/* What a run that begins with a recording says of that; the scenario has an origin. */
+void dsql_sim_origin_summary(const struct dsql_sim_world *world, FILE *out);
+void dsql_sim_origin_json(const struct dsql_sim_world *world, struct dsql_strbuf *sb);
+void dsql_sim_origin_html(const struct dsql_sim_world *world, FILE *out);
+
 /* A service as a whole, at the end. */
 struct dsql_sim_service_sum {
     int64_t processes, running, target, open;

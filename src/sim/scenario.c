@@ -1,6 +1,10 @@
 #include "sim/scenario.h"
 
+#include <stdio.h>
+
 #include "base/duration.h"
+#include "base/least.h"
+#include "sim/origin.h"
 
 #define AT(type, member) offsetof(struct type, member)
 #define FIELD_BOOL(name, type, member, doc)                                                        \
@@ -239,8 +243,27 @@ static const struct dsql_sim_service *service_named(const struct dsql_sim_scenar
     return NULL;
 }
 
-static enum dsql_rc check(const struct dsql_sim_scenario *scenario, const char *file,
-                          struct dsql_err *err)
+/* A pool that held so many slots can't go on with fewer. */
+static enum dsql_rc check_origin(const struct dsql_sim_scenario *scenario, const char *file,
+                                 struct dsql_err *err)
+{
+    const struct dsql_sim_service *services = scenario->services.items;
+    uint32_t span = scenario->origin ? dsql_slots_span(&scenario->origin->keeper.slots) : 0;
+    for (size_t i = 0; i < scenario->services.count; i++) {
+        int64_t target =
+            services[i].target_ready > 0 ? services[i].target_ready : scenario->pool.target_ready;
+        if (span > dsql_most(target, scenario->pool.max_open))
+            return dsql_err_set(
+                err, DSQL_INVALID,
+                "%s: the pool has connections in its slots up to %u at that moment: "
+                "pool.maxOpen can't be smaller",
+                file, span);
+    }
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_sim_scenario_check(const struct dsql_sim_scenario *scenario, const char *file,
+                                     struct dsql_err *err)
 {
     const struct dsql_sim_service *services = scenario->services.items;
     if (scenario->services.count == 0)
@@ -289,7 +312,7 @@ static enum dsql_rc check(const struct dsql_sim_scenario *scenario, const char *
         return dsql_err_set(err, DSQL_INVALID,
                             "%s: budget: headroom must be smaller than connections", file);
     }
-    return DSQL_OK;
+    return check_origin(scenario, file, err);
 }
 
 enum dsql_rc dsql_sim_scenario_read(struct dsql_span text, const char *file,
@@ -299,11 +322,23 @@ enum dsql_rc dsql_sim_scenario_read(struct dsql_span text, const char *file,
     enum dsql_rc rc = dsql_shape_read(&dsql_sim_scenario_shape, text, file, &read, err);
     if (rc)
         return rc;
-    rc = check(&read, file, err);
+    rc = dsql_sim_scenario_check(&read, file, err);
     if (rc)
         dsql_sim_scenario_fini(&read);
     else
         *scenario = read;
+    return rc;
+}
+
+enum dsql_rc dsql_sim_scenario_set(struct dsql_sim_scenario *scenario, const char *setting,
+                                   struct dsql_err *err)
+{
+    enum dsql_rc rc =
+        dsql_shape_set(&dsql_sim_scenario_shape, scenario, dsql_span_of(setting), err);
+    size_t len = strlen(scenario->changes);
+    if (!rc)
+        (void)snprintf(scenario->changes + len, sizeof(scenario->changes) - len, "%s%s",
+                       len > 0 ? " " : "", setting);
     return rc;
 }
 

@@ -98,6 +98,8 @@ struct dsql_sim_asserts {
     double ready_never_below; /* fraction of the target, once converged */
 };
 
+struct dsql_sim_origin;
+
 struct dsql_sim_scenario {
     char name[DSQL_SHAPE_TEXT_MAX], about[DSQL_SHAPE_TEXT_MAX];
     int64_t duration_ns, sample_ns, seed;
@@ -109,6 +111,8 @@ struct dsql_sim_scenario {
     struct dsql_shape_list services;   /* struct dsql_sim_service */
     struct dsql_shape_list happenings; /* struct dsql_sim_happening */
     struct dsql_sim_asserts asserts;
+    char changes[DSQL_SHAPE_TEXT_MAX];    /* settings of the command line, as they were given */
+    const struct dsql_sim_origin *origin; /* where it begins; NULL: with nothing open */
 };
 
 extern const struct dsql_shape dsql_sim_scenario_shape;
@@ -118,6 +122,13 @@ extern const struct dsql_shape dsql_sim_scenario_shape;
 DSQL_MUST_USE enum dsql_rc dsql_sim_scenario_read(struct dsql_span text, const char *file,
                                                   struct dsql_sim_scenario *scenario,
                                                   struct dsql_err *err);
+/* Changes a field, given as "pool.targetReady=80"; of a list, in each entry. The scenario is to be
+ * checked when all are changed. */
+DSQL_MUST_USE enum dsql_rc dsql_sim_scenario_set(struct dsql_sim_scenario *scenario,
+                                                 const char *setting, struct dsql_err *err);
+/* What reading checks too; `file` is for messages. */
+DSQL_MUST_USE enum dsql_rc dsql_sim_scenario_check(const struct dsql_sim_scenario *scenario,
+                                                   const char *file, struct dsql_err *err);
 void dsql_sim_scenario_fini(struct dsql_sim_scenario *scenario);
 
 #endif

@@ -24,7 +24,7 @@ static struct dsql_span text_of(const yaml_node_t *node)
 }
 
 /* What a field takes, for messages and for the reference. */
-static void expectation(struct dsql_strbuf *sb, const struct dsql_shape_field *field)
+void dsql_shape_expect(struct dsql_strbuf *sb, const struct dsql_shape_field *field)
 {
     switch (field->type) {
     case DSQL_SHAPE_BOOL:
@@ -67,7 +67,7 @@ static enum dsql_rc refuse(const struct reader *reader, const yaml_node_t *node,
     char expected[512];
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, expected, sizeof expected);
-    expectation(&sb, field);
+    dsql_shape_expect(&sb, field);
     if (node->type == YAML_SCALAR_NODE) {
         return dsql_err_set(reader->err, DSQL_INVALID, "%s:%zu: %s: expected %s, not '%s'",
                             reader->file, line_of(node), field->name, expected,
@@ -110,12 +110,8 @@ static enum dsql_rc read_list(const struct reader *reader, const yaml_node_t *no
     return DSQL_OK;
 }
 
-static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *node,
-                                const struct dsql_shape_field *field, char *at)
+bool dsql_shape_parse(const struct dsql_shape_field *field, struct dsql_span text, void *at)
 {
-    if (node->type != YAML_SCALAR_NODE)
-        return refuse(reader, node, field);
-    struct dsql_span text = text_of(node);
     int64_t number;
     double fraction;
     switch (field->type) {
@@ -123,7 +119,7 @@ static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *
         if (!dsql_span_eq(text, DSQL_SPAN("true")) && !dsql_span_eq(text, DSQL_SPAN("false")))
             break;
         *(bool *)at = text.len == 4;
-        return DSQL_OK;
+        return true;
     case DSQL_SHAPE_INT:
     case DSQL_SHAPE_DURATION:
         if (!(field->type == DSQL_SHAPE_INT ? dsql_span_to_i64(text, &number)
@@ -131,23 +127,23 @@ static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *
             number < field->low || number > field->high)
             break;
         *(int64_t *)at = number;
-        return DSQL_OK;
+        return true;
     case DSQL_SHAPE_FRACTION:
         if (!dsql_span_to_f64(text, &fraction) || fraction < 0 || fraction > 1)
             break;
         memcpy(at, &fraction, sizeof fraction);
-        return DSQL_OK;
+        return true;
     case DSQL_SHAPE_TEXT:
         if (text.len >= DSQL_SHAPE_TEXT_MAX || memchr(text.ptr, '\0', text.len))
             break;
         memcpy(at, text.ptr, text.len);
-        at[text.len] = '\0';
-        return DSQL_OK;
+        ((char *)at)[text.len] = '\0';
+        return true;
     case DSQL_SHAPE_CHOICE:
         for (int i = 0; field->words[i]; i++) {
             if (dsql_span_eq(text, dsql_span_of(field->words[i]))) {
                 *(int *)at = i;
-                return DSQL_OK;
+                return true;
             }
         }
         break;
@@ -155,6 +151,14 @@ static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *
     case DSQL_SHAPE_LIST:
         break;
     }
+    return false;
+}
+
+static enum dsql_rc read_scalar(const struct reader *reader, const yaml_node_t *node,
+                                const struct dsql_shape_field *field, char *at)
+{
+    if (node->type == YAML_SCALAR_NODE && dsql_shape_parse(field, text_of(node), at))
+        return DSQL_OK;
     return refuse(reader, node, field);
 }
 
@@ -445,7 +449,7 @@ static void describe(const struct dsql_shape *shape, const char *indent, FILE *o
     for (size_t i = 0; i < shape->field_count; i++) {
         const struct dsql_shape_field *field = &shape->fields[i];
         dsql_strbuf_init(&sb, text, sizeof text);
-        expectation(&sb, field);
+        dsql_shape_expect(&sb, field);
         fprintf(out, "%s%s: %s\n%s    %s\n", indent, field->name, text, indent, field->doc);
         if (field->shape)
             describe(field->shape, *indent ? "        " : "    ", out);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/span.h"
+#include "base/strbuf.h"
 
 enum {
     DSQL_SHAPE_TEXT_MAX = 256,
@@ -61,6 +62,16 @@ struct dsql_shape {
  */
 DSQL_MUST_USE enum dsql_rc dsql_shape_read(const struct dsql_shape *shape, struct dsql_span text,
                                            const char *file, void *out, struct dsql_err *err);
+
+/* Changes one plain field of *value, given as "pool.targetReady=80"; of a list, in each entry.
+ * DSQL_INVALID: no such field, or not what it takes. */
+DSQL_MUST_USE enum dsql_rc dsql_shape_set(const struct dsql_shape *shape, void *value,
+                                          struct dsql_span setting, struct dsql_err *err);
+
+/* For this folder's own use: a plain field from its text, false if it does not fit; and what it
+ * takes, in words. */
+bool dsql_shape_parse(const struct dsql_shape_field *field, struct dsql_span text, void *at);
+void dsql_shape_expect(struct dsql_strbuf *sb, const struct dsql_shape_field *field);
 
 /* Frees the lists in *value. */
 void dsql_shape_free(const struct dsql_shape *shape, void *value);

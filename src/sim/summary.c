@@ -70,6 +70,10 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     struct dsql_sim_counts counts;
     char text[512];
     fprintf(out, "%s: %s\n", scenario->name, scenario->about);
+    if (scenario->changes[0])
+        fprintf(out, "  changed: %s\n", scenario->changes);
+    if (scenario->origin)
+        dsql_sim_origin_summary(world, out);
     fprintf(out, "  %-12s %9s %7s %7s %9s %9s %11s %8s\n", "service", "processes", "target", "open",
             "full in", "opens", "checkouts", "empties");
     for (size_t i = 0; i < scenario->services.count; i++) {
@@ -133,7 +137,9 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
                 dsql_duration_shown(failure->at.ns).text, failure->text);
     }
     if (checks->failure_count > 0)
-        fprintf(out, "  again: dsql sim run %s --seed %llu\n", scenario->name,
+        fprintf(out, "  again: dsql sim run %s%s%s%s --seed %llu\n",
+                scenario->origin ? "--from-trace " : "", scenario->name,
+                scenario->changes[0] ? " " : "", scenario->changes,
                 (unsigned long long)world->seed);
     else
         fprintf(out, "  all assertions held (seed %llu)\n", (unsigned long long)world->seed);
@@ -188,6 +194,12 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
     dsql_sim_world_counts(world, &counts);
     dsql_strbuf_add_str(&sb, "{\"scenario\":");
     dsql_strbuf_add_json(&sb, dsql_span_of(scenario->name));
+    if (scenario->changes[0]) {
+        dsql_strbuf_add_str(&sb, ",\"changed\":");
+        dsql_strbuf_add_json(&sb, dsql_span_of(scenario->changes));
+    }
+    if (scenario->origin)
+        dsql_sim_origin_json(world, &sb);
     dsql_strbuf_addf(&sb,
                      ",\"seed\":%llu,\"passed\":%s,\"seconds\":", (unsigned long long)world->seed,
                      checks->failure_count > 0 ? "false" : "true");

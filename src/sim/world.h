@@ -4,6 +4,7 @@
  *     world.c       puts it together, lets it run, lets the scenario's events happen
  *     cluster.c     Aurora DSQL as far as a pool can see it: limits, errors, lifetimes, faults
  *     process.c     a process: carries out what core's keeper says, in virtual time
+ *     resume.c      a process that begins where a recorded pool was
  *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
  *     allowance_*.c its share of the budget: its own, or a fleet's through a table
  *     post.c        requests to the table and their answers, whatever the protocol
@@ -170,6 +171,15 @@ bool dsql_sim_process_may_serve(const struct dsql_sim_process *process,
 /* An open connection that nobody holds any more has to be closed. */
 void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
                               enum dsql_discard why);
+
+/* Whether it begins now where a recorded pool was. */
+bool dsql_sim_resume_is_due(const struct dsql_sim_process *process);
+/* If it ever does: its clock goes on from that moment. */
+void dsql_sim_resume_clock(struct dsql_sim_process *process);
+/* The recorded keeper, with these settings; and, when the process runs, its connections. */
+DSQL_MUST_USE enum dsql_rc dsql_sim_resume_keeper(struct dsql_sim_process *process,
+                                                  const struct dsql_keeper_config *config);
+void dsql_sim_resume_conns(struct dsql_sim_process *process);
 
 /* ---- its callers ---- */
 

@@ -303,6 +303,40 @@ TEST(only_a_file_of_its_own_is_written)
     dsql_pool_close(pool);
 }
 
+static void write_text(const char *file, const char *text)
+{
+    FILE *out = fopen(file, "we");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Another name of a file that somebody else wants to keep: its name is put aside, and what is in it
+ * stays as it was. */
+TEST(a_hard_link_is_not_written_through)
+{
+    struct stat kept, made;
+    char text[32] = "";
+    char precious[128];
+    (void)snprintf(precious, sizeof(precious), "%s/precious", folder);
+    write_text(precious, "precious");
+    assert_int_equal(link(precious, path), 0);
+    struct dsql_pool *pool = open_recorded(4);
+    live(pool, 2);
+    dsql_pool_close(pool);
+    assert_int_equal(stat(precious, &kept), 0);
+    assert_int_equal(stat(path, &made), 0);
+    assert_int_not_equal(kept.st_ino, made.st_ino);
+    assert_int_equal(made.st_nlink, 1);
+    assert_int_equal(made.st_mode & 07777, 0600);
+    FILE *in = fopen(precious, "re");
+    assert_non_null(in);
+    assert_non_null(fgets(text, sizeof(text), in));
+    (void)fclose(in);
+    assert_int_equal(unlink(precious), 0);
+    assert_string_equal(text, "precious");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_ring_keeps_the_newest_segments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_child_does_not_write_to_the_recording, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_a_file_of_its_own_is_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_hard_link_is_not_written_through, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
