@@ -1,0 +1,87 @@
+#!/bin/bash
+# shellcheck disable=SC2034,SC2154 # what is set here is used by those who read this file, and the other way round
+# Temporal's own postgres12_pgx plugin on a PostgreSQL of its own, beside this store. After lib.bash, and after
+# start_cluster, whose PostgreSQL is the model of the other one.
+stock_schema=$(cd "$root/integrations/temporal" && "${GO:-go}" list -m -f '{{.Dir}}' go.temporal.io/server)/schema/postgresql/v12/temporal/schema.sql
+
+# postmaster_of STORE: the process of its PostgreSQL.
+postmaster_of() { head -1 "$scratch/$([ "$1" = dsql ] && echo data || echo stock)/pg/postmaster.pid"; }
+
+# The stock plugin's own PostgreSQL, as `dsql local` runs its one but for what only the module there understands.
+start_stock_postgres() {
+    local as=() bin arguments settings=()
+    bin=$(dirname "$(readlink "/proc/$(postmaster_of dsql)/exe")")
+    mapfile -d '' -t arguments <"/proc/$(postmaster_of dsql)/cmdline"
+    for setting in "${arguments[@]}"; do
+        case $setting in
+            fsync=* | synchronous_commit=* | full_page_writes=* | max_connections=* | shared_buffers=* | wal_level=* | autovacuum*=*)
+                settings+=(-c "$setting") ;;
+        esac
+    done
+    mkdir "$scratch/stock"
+    if [ "$(id -u)" = 0 ]; then
+        chown postgres "$scratch/stock"
+        as=(setpriv --reuid postgres --regid postgres --clear-groups)
+    fi
+    (cd "$scratch/stock" && "${as[@]}" "$bin/initdb" -D pg -U stock --auth=trust --locale=C --encoding=UTF8 --no-sync >/dev/null)
+    (cd "$scratch/stock" && exec "${as[@]}" "$bin/postgres" -D pg -k "$scratch/stock" -p 5432 -c listen_addresses= "${settings[@]}") \
+        >"$scratch/stock.log" 2>&1 &
+    stock_postgres=$!
+    for _ in $(seq 300); do
+        ! stock -c 'select' >/dev/null 2>&1 || return 0
+        sleep 0.1
+    done
+    fail "the stock plugin's PostgreSQL does not answer: $(cat "$scratch/stock.log")"
+}
+stock() { env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/stock" -p 5432 -U stock -d "${database:-postgres}" "$@"; }
+stock_postgres=''
+trap '[ -z "$stock_postgres" ] || { kill "$stock_postgres" && wait "$stock_postgres"; } 2>/dev/null; cleanup' EXIT
+
+make_stock_database() {
+    stock -c 'create database stock'
+    database=stock
+    stock -f "$stock_schema" >/dev/null
+    stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
+    stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
+        curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
+        -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
+}
+
+stock_config() { # stock_config PORT: the embedded configuration with another store
+    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$1" <<'PYTHON'
+import re, socket, sys
+text = open(sys.argv[1]).read()
+sockets = {}
+def free_port(match):
+    if match[1] not in sockets:
+        sockets[match[1]] = socket.create_server(("127.0.0.1", 0))
+    return str(sockets[match[1]].getsockname()[1])
+text = re.sub(r"\{\{\.Ports\.(\w+)\}\}", free_port, text)
+text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- else\}\}\n(.*?)\{\{- end\}\}\n", r"\1", text, flags=re.S)
+text = text.replace('"{{if .Visibility}}{{.Visibility}}{{else}}visibility{{end}}"', "visibility")
+text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
+text = text.replace("      customDatastore:\n        name: dsql\n", """      sql:
+        pluginName: postgres12_pgx
+        databaseName: stock
+        connectAddr: 127.0.0.1:%s
+        connectProtocol: tcp
+        user: stock
+        maxConns: 50
+        maxIdleConns: 50
+""" % sys.argv[2])
+assert "{{" not in text, text
+print(text)
+PYTHON
+}
+
+# delay NAME TARGET: a proxy, its ports in $port_NAME and $control_NAME.
+delay() {
+    "$root/build/temporal/temporal-delay" "$2" >"$scratch/ports.$1" &
+    for _ in $(seq 100); do
+        [ ! -s "$scratch/ports.$1" ] || break
+        sleep 0.1
+    done
+    read -r "port_$1" "control_$1" <"$scratch/ports.$1"
+}
+# shellcheck disable=SC2034 # by the names of the stores
+port_dsql='' port_stock='' control_dsql='' control_stock=''
