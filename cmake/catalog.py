@@ -9,6 +9,7 @@ import re
 import sys
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "temporal", "catalog.txt")
+SCHEMA = os.path.join(os.path.dirname(SOURCE), "..", "..", "schema", "dsql", "v12", "temporal", "schema.sql")
 SIZES = 6  # a statement of many inputs is made for 1, 2, 4, ... 32 of them
 C_TYPES = {"I4": "int32_t", "I8": "int64_t", "BOOL": "bool", "TIME": "int64_t", "UUID": "struct dsql_id"}
 OIDS = {"I4": 23, "I8": 20, "BOOL": 16, "TIME": 1114, "TEXT": 25, "BYTES": 17, "KEY": 25, "UUID": 2950}
@@ -72,6 +73,15 @@ def lines_of(text):
     return [re.sub(r"\[([^\[\]]*\|[^\[\]]*)\]", lambda m, i=i: m[1].split("|")[i], text) for i in range(count)]
 
 
+def values_of(path):
+    """The columns of each table that may hold a large value, with those of their encodings."""
+    out = {}
+    with open(path, encoding="utf-8") as file:
+        for table, body in re.findall(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", file.read(), re.S):
+            out[table] = re.findall(r"(\w+) BYTEA[^\n]*\n +(\w+_encoding) ", body)
+    return out
+
+
 class Statement:
     def __init__(self, op, text, condition="", extra=()):
         self.op, self.extra = op, list(extra)
@@ -94,6 +104,32 @@ class Statement:
         if name not in extra:
             raise Wrong(f"{self.op.name}: ${name} is no parameter")
         return len(names) + extra.index(name) + 1
+
+    def changed(self):
+        """The table whose rows the statement replaces or deletes, and which rows: none if it only adds some."""
+        verb, table = re.match(r"(INSERT INTO|UPDATE|DELETE FROM|SELECT) ?(\w*)", self.text).groups()
+        if verb in ("UPDATE", "DELETE FROM"):
+            return table, self.text.split(" WHERE ", 1)[1]
+        found = re.search(r"\((.*?)\) VALUES \{?\((.*?)\)\}? ON CONFLICT \((.*?)\) DO UPDATE", self.text)
+        if verb != "INSERT INTO" or not found:
+            return table, None
+        values = dict(zip(found[1].split(", "), found[2].split(", ")))
+        return table, " AND ".join(f"{key} = {values[key]}" for key in found[3].split(", "))
+
+    def large(self, values):
+        """What the statement is if it must not leave the parts of a large value behind: one that fails where
+        there is such a value, and one that deletes the parts first. None where no such value can be."""
+        table, rows = self.changed()
+        if rows is None or not values.get(table):
+            return None
+        # A mark is no number: what looks at it fails. As a constant the cast would fail while it is planned.
+        small = " AND ".join(f"CASE WHEN {table}.{encoding} LIKE '+%' THEN CAST({table}.{encoding} AS INTEGER) = 0 ELSE TRUE END"
+                             for _, encoding in values[table])
+        stubs = " UNION ALL ".join(f"SELECT CAST(encode(substring({value} FROM 1 FOR 16), 'hex') AS UUID) FROM {table} "
+                                   f"WHERE {rows} AND {encoding} LIKE '+%'" for value, encoding in values[table])
+        between = " WHERE " if self.text.startswith("INSERT") else " AND "
+        return (Statement(self.op, self.text + between + small, extra=self.extra),
+                Statement(self.op, f"DELETE FROM large_values WHERE id IN ({stubs})", extra=self.extra))
 
     def sql(self, inputs=1):
         def numbered(text, add=0):
@@ -275,10 +311,8 @@ def condition(op, text):
     return f"{{DSQL_WHEN_{test}, {names.index(found[1])}, {found[3] or 0}}}"
 
 
-def statement(op, made, at):
-    own = [field.type for field in op.fields]
-    extra = [kind for _, kind in made.extra]
-    flags = ["DSQL_STMT_READ"] if op.kind != "exec" else []
+def sized(op, made, name, flags):
+    own, extra = [field.type for field in op.fields], [kind for _, kind in made.extra]
     sizes = []
     for size in range(SIZES if op.has("multi") else 1):
         sql = quoted(made.sql(1 << size))
@@ -287,12 +321,29 @@ def statement(op, made, at):
         elif op.kind == "refuse":
             sql = f"DSQL_REFUSING({sql})"
         raises = ["DSQL_STMT_RAISES"] if op.kind in ("expect", "refuse") else []
-        sizes.append("\n          " + stmt(op, f"{at}_{1 << size}", sql, own * (1 << size) + extra, flags + raises))
-    out = [f"    {{.by_size = {{{','.join(sizes)}}},"]
+        sizes.append("\n          " + stmt(op, f"{name}_{1 << size}", sql, own * (1 << size) + extra, flags + raises))
+    return ",".join(sizes)
+
+
+def raised(op, made, name):
+    types = [field.type for field in op.fields] + [kind for _, kind in made.extra]
+    return stmt(op, name, f"DSQL_RAISING({quoted(made.sql())})", types, ["DSQL_STMT_RAISES"])
+
+
+def statement(op, made, at, values):
+    flags = ["DSQL_STMT_READ"] if op.kind != "exec" else []
+    forms = made.large(values) if op.kind == "exec" else None
+    common = forms[0] if forms else made
+    out = [f"    {{.by_size = {{{sized(op, common, at, flags)}}},"]
+    if forms:
+        types = [field.type for field in op.fields] + [kind for _, kind in made.extra]
+        out.append(f"     .plain = {{{sized(op, made, f'{at}_plain', flags)}}},")
+        out.append(f"     .clear = {stmt(op, f'{at}_clear', quoted(forms[1].sql()), types, [])},")
     if op.kind == "exec" and op.fence:
-        raising = stmt(op, f"{at}_raising", f"DSQL_RAISING({quoted(made.sql())})", own + extra, ["DSQL_STMT_RAISES"])
-        out.append(f"     .raising = {raising},")
-    out.append(f"     .extra = {len(extra)}, .shared = {made.shared:#x}, .one = {str(made.one or op.kind == 'one').lower()},")
+        out.append(f"     .raising = {raised(op, common, f'{at}_raising')},")
+        if forms:
+            out.append(f"     .plain_raising = {raised(op, made, f'{at}_plain_raising')},")
+    out.append(f"     .extra = {len(made.extra)}, .shared = {made.shared:#x}, .one = {str(made.one or op.kind == 'one').lower()},")
     out.append(f"     .when = {{{', '.join(condition(op, text) for text in made.when) or '{DSQL_WHEN_ALWAYS, 0, 0}'}}}}},")
     return out
 
@@ -304,7 +355,7 @@ def listed(op, name, struct_name, fields):
     return out + ["};"]
 
 
-def table(catalog):
+def table(catalog, values):
     out = [MADE, '#include "temporal/ops.h"', "", "#include <stddef.h>", ""]
     infos = []
     for op in catalog.ops:
@@ -314,7 +365,7 @@ def table(catalog):
         all_of = op.all_statements()
         out.append(f"static const struct dsql_op_statement sql_{op.name}[] = {{")
         for at, made in enumerate(all_of):
-            out += statement(op, made, at)
+            out += statement(op, made, at, values)
         out.append("};")
         info = [f'.name = "{op.name}"', f".kind = DSQL_KIND_{op.kind.upper() if op.kind != 'refuse' else 'EXPECT'}",
                 ".flags = " + (" | ".join(f"DSQL_OP_{flag.upper()}" for flag in op.flags) or "0"),
@@ -358,7 +409,7 @@ def main(arguments):
     target = arguments[0]
     write(os.path.join(target, "dsql", "temporal_ops.h"), header(catalog))
     write(os.path.join(target, "temporal", "catalog.h"), places(catalog))
-    write(os.path.join(target, "temporal", "catalog.c"), table(catalog))
+    write(os.path.join(target, "temporal", "catalog.c"), table(catalog, values_of(SCHEMA)))
 
 
 if __name__ == "__main__":

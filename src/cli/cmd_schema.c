@@ -88,10 +88,14 @@ static int run_apply(const struct dsql_args *args)
     return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
 }
 
-static void print_verdict(const struct dsql_schema_findings *found)
+static void print_verdict(const struct dsql_schema_findings *found, size_t values, bool deep)
 {
     if (found->mendable + found->shapes == 0)
-        puts("schema version " DSQL_SCHEMA_VERSION " is complete");
+        printf("schema version " DSQL_SCHEMA_VERSION " is complete%s\n",
+               deep && values == 0 ? ", and so is every large value" : "");
+    if (values > 0)
+        printf("%zu problems with large values: keep the output, and ask the maintainers\n",
+               values);
     if (found->mendable > 0)
         printf("%zu problems that 'dsql schema apply' mends\n", found->mendable);
     if (found->shapes > 0)
@@ -105,17 +109,22 @@ static int run_verify(const struct dsql_args *args)
     struct dsql_err err;
     PGconn *conn = NULL;
     struct dsql_schema_findings found = {0};
+    bool deep = dsql_args_has(args, "deep");
+    size_t values = 0;
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
     if (!rc)
         rc = dsql_schema_verify(conn, &watch, &found, &err);
     size_t problems = found.mendable + found.shapes;
+    if (!rc && deep && problems == 0) /* in tables that are as they should be */
+        rc = dsql_schema_verify_values(conn, &watch, &values, &err);
+    problems += values;
     if (!rc && teller.json) {
         printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"ok\": %s, \"mendable\": %zu, "
-               "\"other_shape\": %zu, ",
-               problems ? "false" : "true", found.mendable, found.shapes);
+               "\"other_shape\": %zu, \"large_values\": %zu, ",
+               problems ? "false" : "true", found.mendable, found.shapes, values);
         print_list(&teller, "problems");
     } else if (!rc) {
-        print_verdict(&found);
+        print_verdict(&found, values, deep);
     }
     return finish(&teller, conn, rc, &err, problems ? DSQL_EXIT_FAILED : DSQL_EXIT_OK);
 }
@@ -176,6 +185,9 @@ static int run_drop(const struct dsql_args *args)
     }
 
 static const struct dsql_option options[] = {COMMON_OPTIONS};
+static const struct dsql_option verify_options[] = {
+    COMMON_OPTIONS,
+    {"deep", 0, NULL, "also compare large values with their parts; reads every row"}};
 static const struct dsql_option drop_options[] = {COMMON_OPTIONS,
                                                   {"yes", 0, NULL, "yes, delete it all"}};
 
@@ -196,7 +208,7 @@ const struct dsql_command dsql_cmd_schema_apply = {
     .operands = "",
     .summary = "create the tables of Temporal's store",
     .text =
-        "Creates what is missing of the 37 tables, their indexes and the version tables, one "
+        "Creates what is missing of the 38 tables, their indexes and the version tables, one "
         "statement per transaction, waits for each index to be built, says so meanwhile, and "
         "rebuilds one that is not valid. When a build fails it says why and ends with status 1. "
         "May be run again at any time, also after it was killed half-way: the version is "
@@ -216,9 +228,12 @@ const struct dsql_command dsql_cmd_schema_verify = {
     .summary = "compare the tables of Temporal's store with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
-        "different or not valid. Ends with status 1 if there is anything. Changes nothing.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+        "different or not valid. Ends with status 1 if there is anything. Changes nothing.\n"
+        "\n"
+        "With --deep it also reads every row, and tells of large values that lack parts and of "
+        "parts of large_values that belong to no value.",
+    .options = verify_options,
+    .option_count = DSQL_COUNT_OF(verify_options),
     .run = run_verify,
 };
 

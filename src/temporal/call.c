@@ -28,9 +28,27 @@ static struct dsql_param token_of(const struct dsql_call *call, const struct dsq
     return dsql_i64(number);
 }
 
+/* The parts of the result's large values, of the same snapshot. */
+static enum dsql_rc join_in(struct dsql_call *call)
+{
+    struct dsql_large_set set = {0};
+    enum dsql_rc rc = dsql_large_find(call->op, call->result, &set, call->err);
+    if (!rc)
+        rc = dsql_large_fetch_in(call->tx->tx, &set, call->err);
+    if (!rc && !dsql_large_is_whole(&set))
+        rc = dsql_err_set(call->err, DSQL_PROTOCOL, "%s: parts of a large value are missing",
+                          call->op->name);
+    if (!rc)
+        rc = dsql_large_join(call->op, call->result, &set, call->err);
+    dsql_large_set_fini(&set);
+    return rc;
+}
+
 enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_rows *rows)
 {
     enum dsql_rc rc = dsql_result_add(call, rows);
+    if (!rc && call->marked && (!call->alone || call->whole))
+        rc = join_in(call);
     call->result->affected = (int64_t)call->result->rows;
     if (rc)
         return rc;
@@ -50,6 +68,52 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
 }
 
+/* -- Writes. */
+
+const struct dsql_stmt *dsql_call_form(const struct dsql_call *call, size_t size)
+{
+    const struct dsql_op_statement *statement = call->statement;
+    return call->clears && statement->clear.sql ? &statement->plain[size]
+                                                : &statement->by_size[size];
+}
+
+const struct dsql_stmt *dsql_call_raising_form(const struct dsql_call *call)
+{
+    const struct dsql_op_statement *statement = call->statement;
+    return call->clears && statement->clear.sql ? &statement->plain_raising : &statement->raising;
+}
+
+static enum dsql_rc send_before(struct dsql_call *call, const struct dsql_stmt *stmt,
+                                const struct dsql_param *params, size_t count)
+{
+    return call->store->options.pipelined
+               ? dsql_tx_defer(call->tx->tx, stmt, params, count, call->err)
+               : dsql_tx_exec(call->tx->tx, stmt, params, count, NULL, call->err);
+}
+
+/* What goes before the write of these inputs: parts that it replaces are deleted, its own added. */
+static enum dsql_rc prepare_write(struct dsql_call *call, size_t from, size_t count)
+{
+    const struct dsql_op_statement *statement = call->statement;
+    size_t fields = call->op->field_count;
+    enum dsql_rc rc = DSQL_OK;
+    if (call->clears && statement->clear.sql)
+        for (size_t i = from; i < from + count && !rc; i++)
+            rc = send_before(call, &statement->clear, call->params + i * fields,
+                             fields + statement->extra);
+    for (size_t i = 0; i < call->large_count && !rc; i++) {
+        const struct dsql_large *large = &call->larges[i];
+        struct dsql_param params[DSQL_LARGE_PART_PARAMS];
+        if (large->input < from || large->input >= from + count)
+            continue;
+        for (size_t part = 0; part < dsql_large_parts(large) && !rc; part++) {
+            dsql_large_part_params(large, part, params);
+            rc = send_before(call, &dsql_large_insert, params, DSQL_LARGE_PART_PARAMS);
+        }
+    }
+    return rc;
+}
+
 /* A write of a row whose token the transaction remembers: it must still be there. What is written
  * is the token from now on. */
 static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token *token)
@@ -66,12 +130,15 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
         call->params[fields + i] = token->values[i];
         dsql_token_set(&written, i, &call->params[keys + i]);
     }
+    rc = prepare_write(call, 0, 1);
+    if (rc)
+        return rc;
     if (call->store->options.pipelined)
-        rc = dsql_cas_defer(call->tx->tx, &statement->raising, call->params,
+        rc = dsql_cas_defer(call->tx->tx, dsql_call_raising_form(call), call->params,
                             fields + statement->extra, &described.fence, call->err);
     else
-        rc = dsql_cas(call->tx->tx, &statement->by_size[0], call->params, fields + statement->extra,
-                      &described.fence, call->err);
+        rc = dsql_cas(call->tx->tx, dsql_call_form(call, 0), call->params,
+                      fields + statement->extra, &described.fence, call->err);
     if (rc)
         return rc;
     call->result->affected = 1;
@@ -98,9 +165,12 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
     const struct dsql_param *params = call->params + from * call->op->field_count;
     size_t n = (call->op->field_count << size) + statement->extra;
     int64_t affected = 0;
+    enum dsql_rc rc = prepare_write(call, from, (size_t)1 << size);
+    if (rc)
+        return rc;
     if (!queued) {
-        enum dsql_rc rc =
-            dsql_tx_exec(call->tx->tx, &statement->by_size[size], params, n, &affected, call->err);
+        rc =
+            dsql_tx_exec(call->tx->tx, dsql_call_form(call, size), params, n, &affected, call->err);
         call->result->affected += affected;
         return rc;
     }
@@ -108,7 +178,7 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
         call->result->affected = -1;
     else
         call->result->affected += (int64_t)1 << size;
-    return dsql_tx_defer(call->tx->tx, &statement->by_size[size], params, n, call->err);
+    return dsql_tx_defer(call->tx->tx, dsql_call_form(call, size), params, n, call->err);
 }
 
 static bool is_same(const struct dsql_param *a, const struct dsql_param *b)
@@ -120,16 +190,30 @@ static bool is_same(const struct dsql_param *a, const struct dsql_param *b)
     return a->len == b->len && (a->len == 0 || memcmp(a->as.ptr, b->as.ptr, (size_t)a->len) == 0);
 }
 
-/* How many inputs from this one on, up to the largest statement's, can share one. */
+static size_t bytes_of(const struct dsql_call *call, size_t input)
+{
+    size_t bytes = 0, fields = call->op->field_count;
+    for (const struct dsql_param *p = call->params + input * fields, *end = p + fields; p < end;
+         p++)
+        bytes += p->kind == DSQL_PARAM_RAW ? (size_t)p->len : 0;
+    return bytes;
+}
+
+/* How many inputs from this one on, up to the largest statement's, can share one. The service ends
+ * a connection whose message has 10 MiB. */
 static size_t count_alike(const struct dsql_call *call, size_t from)
 {
     uint32_t shared = call->statement->shared;
-    size_t fields = call->op->field_count, end = from + 1;
-    for (; end < call->count && end - from < (size_t)1 << (DSQL_SIZES - 1); end++)
+    size_t fields = call->op->field_count, end = from + 1, bytes = bytes_of(call, from);
+    for (; end < call->count && end - from < (size_t)1 << (DSQL_SIZES - 1); end++) {
+        bytes += bytes_of(call, end);
+        if (bytes > DSQL_CALL_BYTES_MAX)
+            return end - from;
         for (size_t f = 0; f < fields; f++)
             if (shared & UINT32_C(1) << f &&
                 !is_same(&call->params[from * fields + f], &call->params[end * fields + f]))
                 return end - from;
+    }
     return end - from;
 }
 
@@ -182,6 +266,7 @@ enum dsql_rc dsql_call_in(struct dsql_call *call)
     const struct dsql_token *token = NULL;
     struct dsql_rows *rows = NULL;
     dsql_result_clear(call->result, call->op->column_count);
+    call->marked = false;
     if (call->op->flags & DSQL_OP_SPECIAL)
         return dsql_call_special(call);
     if (call->op->column_count > 0) {
@@ -225,15 +310,53 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
 /* Whether it is one statement, which needs neither BEGIN nor COMMIT. */
 static bool is_single(const struct dsql_call *call)
 {
-    return !call->op->then && call->count == (size_t)1 << dsql_call_size(call, 0);
+    bool more = call->op->then || call->whole || call->large_count > 0 ||
+                (call->clears && call->statement->clear.sql);
+    return !more && call->count == (size_t)1 << dsql_call_size(call, 0);
 }
 
-static enum dsql_rc run_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
+static enum dsql_rc run_once(struct dsql_call *call, const struct dsql_tx_policy *given)
 {
     struct dsql_tx_policy policy = given ? *given : call->store->options.policy;
     policy.single = is_single(call);
     policy.read_only = false;
     return dsql_tx_run(call->store->pool, call->op->name, body, call, &policy, call->err);
+}
+
+/* Puts the large values of a result together. It was one statement and so are the parts, so a value
+ * may have been replaced in between: then all is read once more, in one snapshot. */
+static enum dsql_rc join_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
+{
+    struct dsql_large_set set = {0};
+    enum dsql_rc rc = dsql_large_find(call->op, call->result, &set, call->err);
+    if (!rc)
+        rc = dsql_large_fetch(call->store, &set, given, call->err);
+    bool whole = !rc && dsql_large_is_whole(&set);
+    if (whole)
+        rc = dsql_large_join(call->op, call->result, &set, call->err);
+    dsql_large_set_fini(&set);
+    if (rc || whole)
+        return rc;
+    call->whole = true;
+    return run_once(call, given);
+}
+
+bool dsql_call_met_large(const struct dsql_call *call, enum dsql_rc rc, const struct dsql_err *err)
+{
+    return rc == DSQL_DATABASE && !call->clears && call->statement->clear.sql &&
+           strcmp(err->sqlstate, DSQL_LARGE_SQLSTATE) == 0;
+}
+
+static enum dsql_rc run_on_pool(struct dsql_call *call, const struct dsql_tx_policy *given)
+{
+    enum dsql_rc rc = run_once(call, given);
+    if (dsql_call_met_large(call, rc, call->err)) {
+        call->clears = true;
+        rc = run_once(call, given);
+    }
+    if (!rc && call->marked && !call->whole)
+        rc = join_on_pool(call, given);
+    return rc;
 }
 
 /* Each portion is a transaction of its own, so that any number of rows can go. */
@@ -265,6 +388,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
                              struct dsql_err *err)
 {
     struct dsql_result unwanted = {0};
+    struct dsql_err unread = {.rc = DSQL_OK};
     struct dsql_call call = {.store = store,
                              .tx = tx,
                              .alone = !tx,
@@ -273,7 +397,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
                              .values = params,
                              .count = count,
                              .result = result ? result : &unwanted,
-                             .err = err};
+                             .err = err ? err : &unread};
     assert((unsigned)op < DSQL_OP_COUNT && (!tx || !policy));
     dsql_result_clear(call.result, call.op->column_count);
     if (count == 0 && (call.op->flags & DSQL_OP_MULTI))
@@ -283,6 +407,8 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
     enum dsql_rc rc = dsql_call_convert(&call, params);
     if (!rc)
         rc = dsql_call_choose(&call);
+    /* A transaction that has failed can't be mended, so there nothing is left to chance. */
+    call.clears = tx || call.large_count > 0;
     if (rc)
         ;
     else if (tx)

@@ -2,6 +2,7 @@
 #ifndef DSQL_TEMPORAL_CALL_H
 #define DSQL_TEMPORAL_CALL_H
 
+#include "temporal/large.h"
 #include "temporal/ops.h"
 #include "temporal/store.h"
 
@@ -9,7 +10,8 @@ enum {
     DSQL_CALL_EXTRA_MAX = 2,
     DSQL_CALL_PARAMS_INLINE = 32,
     DSQL_CALL_TEXT_INLINE = 512,
-    DSQL_CALL_PORTION = 1000 /* rows that are deleted at once; a transaction takes 3,000 */
+    DSQL_CALL_BYTES_MAX = 2 << 20, /* of inputs that share a statement */
+    DSQL_CALL_PORTION = 1000       /* rows that are deleted at once; a transaction takes 3,000 */
 };
 
 struct dsql_call {
@@ -24,6 +26,11 @@ struct dsql_call {
     const struct dsql_op_statement *statement; /* the one that is meant */
     struct dsql_result *result;
     struct dsql_err *err;
+    struct dsql_large *larges; /* its large values, in the order of the inputs */
+    size_t large_count;
+    bool clears; /* the parts of what it replaces or deletes are deleted before */
+    bool whole;  /* on the pool, and yet a transaction of several statements */
+    bool marked; /* the result holds stubs */
 
     void *heap; /* when the room below does not do */
     struct dsql_param own_params[DSQL_CALL_PARAMS_INLINE + DSQL_CALL_EXTRA_MAX];
@@ -56,6 +63,13 @@ DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call,
 /* Which of the statement's forms takes the inputs from this one on: by_size[it]. What a statement
  * names once is the same in all of its inputs. */
 size_t dsql_call_size(const struct dsql_call *call, size_t from);
+/* The chosen statement in the form that fits: whether it looks for large values by itself, or they
+ * were cleared away before. */
+const struct dsql_stmt *dsql_call_form(const struct dsql_call *call, size_t size);
+const struct dsql_stmt *dsql_call_raising_form(const struct dsql_call *call);
+/* Whether a failure is that of a statement that met a large value: nothing was applied, and it is
+ * to be run again with `clears`. */
+bool dsql_call_met_large(const struct dsql_call *call, enum dsql_rc rc, const struct dsql_err *err);
 /* Runs all inputs of a statement that changes rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_exec(struct dsql_call *call);
 /* Adds the rows to the result, remembers the token of a lock, and minds `one`. */

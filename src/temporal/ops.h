@@ -66,9 +66,12 @@ struct dsql_op_statement {
     struct dsql_stmt
         by_size[DSQL_SIZES];  /* [i] takes 1 << i inputs; without text if there is none */
     struct dsql_stmt raising; /* fails when it hits no row; without text if there is none */
-    size_t extra;             /* parameters behind those of the fields */
-    uint32_t shared;          /* bit i: field i stands outside the braces, once for all inputs */
-    bool one;                 /* no row is DSQL_NOT_FOUND */
+    /* Where rows with large values may be replaced or deleted (large.h): the two above fail when
+     * they meet one. `clear` deletes the parts of those rows; behind it these do not look. */
+    struct dsql_stmt clear, plain[DSQL_SIZES], plain_raising;
+    size_t extra;    /* parameters behind those of the fields */
+    uint32_t shared; /* bit i: field i stands outside the braces, once for all inputs */
+    bool one;        /* no row is DSQL_NOT_FOUND */
     struct dsql_op_when when[DSQL_OP_WHENS_MAX]; /* all must hold */
 };
 

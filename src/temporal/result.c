@@ -70,6 +70,11 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
         return DSQL_OK;
     }
     bool ok = true;
+    /* The encoding of a stub. */
+    if (type == DSQL_OP_TEXT && column > 0 &&
+        dsql_large_is_marked((struct dsql_span){bytes, len}) &&
+        dsql_large_may_be(call->op->columns, call->op->column_count, column - 1))
+        call->marked = true;
     if (type == DSQL_OP_TEXT || type == DSQL_OP_BYTES || type == DSQL_OP_UUID) {
         put(result, bytes, (int32_t)len);
     } else if (type == DSQL_OP_KEY) {

@@ -52,7 +52,7 @@ size_t dsql_schema_steps(void);
 int dsql_schema_version_compare(struct dsql_span a, struct dsql_span b);
 
 /* Told about each thing that happens; may be NULL. `state` is a word: "exists", "created",
- * "waiting", "rebuilt", "dropped", "missing", "differs", "invalid". */
+ * "waiting", "rebuilt", "dropped", "missing", "differs", "invalid", "incomplete", "orphaned". */
 struct dsql_schema_watch {
     void (*see)(void *arg, const char *state, const char *what, struct dsql_span name,
                 const char *detail);
@@ -92,6 +92,13 @@ DSQL_MUST_USE enum dsql_rc dsql_schema_verify_shapes(PGconn *conn,
                                                      const struct dsql_schema_watch *watch,
                                                      struct dsql_schema_findings *findings,
                                                      struct dsql_err *err);
+
+/* Compares large values with their parts: `watch` is told of tables whose values lack some
+ * ("incomplete") and of parts that belong to no value ("orphaned"), with their number. Reads every
+ * row of the store. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify_values(PGconn *conn,
+                                                     const struct dsql_schema_watch *watch,
+                                                     size_t *problems, struct dsql_err *err);
 
 /* Drops every table of the schema, with what is in it, the version tables last. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_drop(PGconn *conn, const struct dsql_schema_watch *watch,

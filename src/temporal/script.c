@@ -5,13 +5,18 @@
 #include "tx/script.h"
 #include "tx/wire.h"
 
+enum { READS_MAX = 5 }; /* of a script that only reads: a large value may be replaced meanwhile */
+
 struct script {
     struct dsql_call *calls;
     size_t count;
     struct dsql_described *fences; /* of each call; used by those that expect something */
     size_t *first;                 /* the first step of each call, and the end */
     struct dsql_step *steps;
+    bool *aside;              /* of each step: it serves the large values of its call */
+    struct dsql_param *parts; /* the parameters of the steps that add parts */
     struct dsql_step_result *answers;
+    bool met_large; /* a row holds a large value, and nobody had cleared it away */
     struct dsql_script_failure failure;
     struct dsql_call look; /* the read behind ROLLBACK */
 };
@@ -19,15 +24,6 @@ struct script {
 static bool expects(const struct dsql_op_info *op)
 {
     return op->fence.mode == DSQL_FENCE_CHECKS || op->fence.mode == DSQL_FENCE_EXPECTS;
-}
-
-/* How many statements its inputs take. */
-static size_t steps_of(const struct dsql_call *call)
-{
-    size_t steps = 0;
-    for (size_t from = 0; from < call->count; steps++)
-        from += (size_t)1 << dsql_call_size(call, from);
-    return steps;
 }
 
 static enum dsql_rc refuse(const struct dsql_call *call, const char *why)
@@ -67,6 +63,7 @@ static enum dsql_rc prepare_call(struct dsql_call *call, const struct dsql_param
         rc = dsql_call_choose(call);
     if (!rc && expect)
         rc = dsql_call_convert_tokens(call, expect);
+    call->clears = call->large_count > 0; /* where one is written, one is likely to stand */
     return rc;
 }
 
@@ -92,53 +89,130 @@ static bool make_calls(struct script *script, struct dsql_store *store,
     return true;
 }
 
+/* Writes down the steps of a call, or counts them. */
+struct layout {
+    struct script *script; /* NULL: only counts */
+    size_t steps, parts;
+};
+
+static void lay_step(struct layout *layout, struct dsql_step step, bool aside)
+{
+    if (layout->script) {
+        layout->script->steps[layout->steps] = step;
+        layout->script->aside[layout->steps] = aside;
+    }
+    layout->steps++;
+}
+
+static void lay_part(struct layout *layout, const struct dsql_large *large, size_t number)
+{
+    struct dsql_param *params = NULL;
+    if (layout->script) {
+        params = layout->script->parts + layout->parts * DSQL_LARGE_PART_PARAMS;
+        dsql_large_part_params(large, number, params);
+    }
+    layout->parts++;
+    lay_step(layout, (struct dsql_step){&dsql_large_insert, params, DSQL_LARGE_PART_PARAMS, NULL},
+             true);
+}
+
+/* What goes before the write of these inputs. */
+static void lay_before(struct layout *layout, const struct dsql_call *call, size_t from,
+                       size_t count)
+{
+    size_t fields = call->op->field_count;
+    if (call->clears && call->statement->clear.sql)
+        for (size_t i = from; i < from + count; i++)
+            lay_step(layout,
+                     (struct dsql_step){&call->statement->clear, call->params + i * fields,
+                                        fields + call->statement->extra, NULL},
+                     true);
+    for (size_t i = 0; i < call->large_count; i++) {
+        const struct dsql_large *large = &call->larges[i];
+        bool here = large->input >= from && large->input < from + count;
+        for (size_t part = 0; here && part < dsql_large_parts(large); part++)
+            lay_part(layout, large, part);
+    }
+}
+
+/* What a call expects is one statement in a form that raises; the inputs of the others go in
+ * statements of 32, 16, ... inputs each. */
+static void lay_call(struct layout *layout, const struct dsql_call *call,
+                     struct dsql_described *fence)
+{
+    const struct dsql_op_info *op = call->op;
+    size_t size;
+    if (expects(op)) {
+        bool check = op->fence.mode == DSQL_FENCE_CHECKS;
+        lay_before(layout, call, 0, 1);
+        dsql_call_describe(call, call->params + (check ? op->field_count : op->fence.keys), fence);
+        lay_step(layout,
+                 (struct dsql_step){call->statement->raising.sql ? dsql_call_raising_form(call)
+                                                                 : dsql_call_form(call, 0),
+                                    call->params, op->field_count + call->statement->extra,
+                                    &fence->fence},
+                 false);
+        return;
+    }
+    for (size_t from = 0; from < call->count; from += (size_t)1 << size) {
+        size = dsql_call_size(call, from);
+        lay_before(layout, call, from, (size_t)1 << size);
+        lay_step(layout,
+                 (struct dsql_step){dsql_call_form(call, size),
+                                    call->params + from * op->field_count,
+                                    (op->field_count << size) + call->statement->extra, NULL},
+                 false);
+    }
+}
+
+static void lay_calls(struct script *script, struct layout *layout)
+{
+    for (size_t i = 0; i < script->count; i++) {
+        script->first[i] = layout->steps;
+        lay_call(layout, &script->calls[i], &script->fences[i]);
+    }
+    script->first[script->count] = layout->steps;
+}
+
+static void free_steps(struct script *script)
+{
+    for (size_t i = 0; script->answers && i < script->first[script->count]; i++)
+        dsql_rows_free(script->answers[i].rows);
+    free(script->steps);
+    free(script->aside);
+    free(script->parts);
+    free(script->answers);
+    script->steps = NULL;
+    script->aside = NULL;
+    script->parts = NULL;
+    script->answers = NULL;
+}
+
 /* The calls are prepared: their inputs say how many statements they take. */
 static bool make_steps(struct script *script)
 {
-    for (size_t i = 0; i < script->count; i++)
-        script->first[i + 1] = script->first[i] + steps_of(&script->calls[i]);
-    size_t steps = script->first[script->count];
-    script->steps = calloc(steps + 1, sizeof(*script->steps));
-    script->answers = calloc(steps + 1, sizeof(*script->answers));
-    return script->steps && script->answers;
+    struct layout count = {0}, all = {.script = script};
+    free_steps(script);
+    lay_calls(script, &count);
+    script->steps = calloc(count.steps + 1, sizeof(*script->steps));
+    script->aside = calloc(count.steps + 1, sizeof(*script->aside));
+    script->parts = calloc(count.parts * DSQL_LARGE_PART_PARAMS + 1, sizeof(*script->parts));
+    script->answers = calloc(count.steps + 1, sizeof(*script->answers));
+    if (!script->steps || !script->aside || !script->parts || !script->answers)
+        return false;
+    lay_calls(script, &all);
+    return true;
 }
 
 static void free_script(struct script *script)
 {
     for (size_t i = 0; i < script->count; i++)
         dsql_call_fini(&script->calls[i]);
-    for (size_t i = 0; script->answers && i < script->first[script->count]; i++)
-        dsql_rows_free(script->answers[i].rows);
+    if (script->first)
+        free_steps(script);
     free(script->calls);
     free(script->fences);
     free(script->first);
-    free(script->steps);
-    free(script->answers);
-}
-
-/* What a call expects is one statement in a form that raises; the inputs of the others go in
- * statements of 32, 16, ... inputs each. */
-static void fill_steps(struct script *script, size_t i)
-{
-    const struct dsql_call *call = &script->calls[i];
-    const struct dsql_op_statement *statement = call->statement;
-    const struct dsql_op_info *op = call->op;
-    struct dsql_step *step = &script->steps[script->first[i]];
-    if (expects(op)) {
-        bool check = op->fence.mode == DSQL_FENCE_CHECKS;
-        dsql_call_describe(call, call->params + (check ? op->field_count : op->fence.keys),
-                           &script->fences[i]);
-        *step = (struct dsql_step){
-            statement->raising.sql ? &statement->raising : &statement->by_size[0], call->params,
-            op->field_count + statement->extra, &script->fences[i].fence};
-        return;
-    }
-    size_t size;
-    for (size_t from = 0; from < call->count; from += (size_t)1 << size, step++) {
-        size = dsql_call_size(call, from);
-        *step = (struct dsql_step){&statement->by_size[size], call->params + from * op->field_count,
-                                   (op->field_count << size) + statement->extra, NULL};
-    }
 }
 
 static size_t call_of(const struct script *script, size_t step)
@@ -247,6 +321,8 @@ static enum dsql_rc judge(void *arg, size_t step, const struct dsql_rows *seen, 
         .call = call_of(script, step), .read = DSQL_OP_COUNT, .found = empty};
     if (seen)
         return judge_seen(script, seen, err);
+    if (dsql_call_met_large(&script->calls[script->failure.call], rc, err))
+        script->met_large = true;
     if (rc != DSQL_DUPLICATE)
         return rc;
     if (dsql_call_drew_ids(&script->calls[script->failure.call]))
@@ -265,6 +341,8 @@ static enum dsql_rc fill_result(struct script *script, size_t i, struct dsql_res
     dsql_result_clear(result, call->op->column_count);
     for (size_t step = script->first[i]; step < script->first[i + 1] && !rc; step++) {
         const struct dsql_step_result *answer = &script->answers[step];
+        if (script->aside[step])
+            continue;
         bool known = answer->affected >= 0 && result->affected >= 0;
         result->affected = known ? result->affected + answer->affected : -1;
         if (call->op->column_count > 0)
@@ -283,10 +361,12 @@ static bool writes(const struct script *script)
     return false;
 }
 
-static enum dsql_rc run(struct script *script, struct dsql_store *store, const char *name,
-                        const struct dsql_tx_policy *policy, bool wanted, struct dsql_err *err)
+static enum dsql_rc run_once(struct script *script, struct dsql_store *store, const char *name,
+                             const struct dsql_tx_policy *policy, bool wanted, struct dsql_err *err)
 {
     struct dsql_source source = dsql_source_of_pool(store->pool);
+    if (!make_steps(script))
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     struct dsql_script steps = {.steps = script->steps,
                                 .count = script->first[script->count],
                                 .results = wanted ? script->answers : NULL,
@@ -294,8 +374,6 @@ static enum dsql_rc run(struct script *script, struct dsql_store *store, const c
                                 .look = look,
                                 .judge = judge,
                                 .arg = script};
-    for (size_t i = 0; i < script->count; i++)
-        fill_steps(script, i);
     enum dsql_rc rc =
         dsql_script_run_on(&source, name, &steps, policy ? policy : &store->options.policy, err);
     if (rc) {
@@ -304,6 +382,52 @@ static enum dsql_rc run(struct script *script, struct dsql_store *store, const c
             script->failure.why = DSQL_WHY_OTHER;
     }
     return rc;
+}
+
+/* A script that met a large value has changed nothing; it is run once more, and clears away what
+ * any of its calls replaces or deletes. */
+static enum dsql_rc run(struct script *script, struct dsql_store *store, const char *name,
+                        const struct dsql_tx_policy *policy, bool wanted, struct dsql_err *err)
+{
+    enum dsql_rc rc = run_once(script, store, name, policy, wanted, err);
+    if (!rc || !script->met_large)
+        return rc;
+    for (size_t i = 0; i < script->count; i++)
+        script->calls[i].clears = true;
+    return run_once(script, store, name, policy, wanted, err);
+}
+
+/* Puts the large values of all results together. False: a value was replaced since. */
+static enum dsql_rc join(struct script *script, struct dsql_store *store,
+                         const struct dsql_tx_policy *policy, struct dsql_result *results,
+                         bool *whole, struct dsql_err *err)
+{
+    struct dsql_large_set set = {0};
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < script->count && !rc; i++)
+        if (script->calls[i].marked)
+            rc = dsql_large_find(script->calls[i].op, &results[i], &set, err);
+    if (!rc && set.count > 0)
+        rc = dsql_large_fetch(store, &set, policy, err);
+    *whole = dsql_large_is_whole(&set);
+    for (size_t i = 0; i < script->count && !rc && *whole; i++)
+        if (script->calls[i].marked)
+            rc = dsql_large_join(script->calls[i].op, &results[i], &set, err);
+    dsql_large_set_fini(&set);
+    return rc;
+}
+
+/* The results of a script that was carried out. */
+static enum dsql_rc fill_results(struct script *script, struct dsql_store *store,
+                                 const struct dsql_tx_policy *policy, struct dsql_result *results,
+                                 bool *whole, struct dsql_err *err)
+{
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < script->count && !rc; i++) {
+        script->calls[i].marked = false;
+        rc = fill_result(script, i, &results[i]);
+    }
+    return rc ? rc : join(script, store, policy, results, whole, err);
 }
 
 /* Hands over what a failure found, in place of what the caller's had found before. */
@@ -334,14 +458,17 @@ enum dsql_rc dsql_store_run_script(struct dsql_store *store, const char *name,
         if (rc)
             script.failure.call = i;
     }
-    if (!rc && !make_steps(&script))
-        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    if (!rc)
+    bool changes = writes(&script), applied = false, whole = true;
+    for (int tries = 0; !rc && (tries == 0 || !whole) && tries < READS_MAX; tries++) {
         rc = run(&script, store, name, policy, results != NULL, err);
-    bool committed = !rc;
-    for (size_t i = 0; results && i < count && !rc; i++)
-        rc = fill_result(&script, i, &results[i]);
-    if (rc && committed && writes(&script))
+        applied = !rc && changes;
+        if (!rc && results)
+            rc = fill_results(&script, store, policy, results, &whole, err);
+        if (!rc && !whole && (changes || tries == READS_MAX - 1))
+            rc = dsql_err_set(err, DSQL_CONFLICT, "%s: a large value is replaced again and again",
+                              name);
+    }
+    if (rc && applied)
         rc = dsql_wire_fail_applied(err);
     hand_over(&script, rc != DSQL_OK, failure);
     free_script(&script);

@@ -1,6 +1,7 @@
 /* From the caller's values to a statement's parameters, and from structs to values. */
 #include <stdlib.h>
 
+#include "base/rng.h"
 #include "temporal/call.h"
 #include "temporal/key.h"
 
@@ -85,8 +86,53 @@ static size_t text_needed(const struct dsql_call *call, const struct dsql_param 
     return need;
 }
 
+/* -- Large values. */
+
+static bool is_large(const struct dsql_call *call, const struct dsql_param *values, size_t at)
+{
+    return values[at].len > DSQL_LARGE_PART &&
+           dsql_large_may_be(call->op->fields, call->op->field_count, at % call->op->field_count);
+}
+
+/* An encoding that looks like a mark would make a stub of the value before it. */
+static bool is_mark(const struct dsql_call *call, const struct dsql_param *params, size_t at)
+{
+    size_t field = at % call->op->field_count;
+    return params[at].kind == DSQL_PARAM_RAW && params[at].len > 0 && field > 0 &&
+           dsql_large_is_marked((struct dsql_span){params[at].as.ptr, (size_t)params[at].len}) &&
+           dsql_large_may_be(call->op->fields, call->op->field_count, field - 1);
+}
+
+/* Puts stubs in the place of large values, and marks into their encodings. */
+static enum dsql_rc stub_large(struct dsql_call *call, size_t count)
+{
+    size_t fields = call->op->field_count;
+    call->larges = calloc(count, sizeof(*call->larges));
+    if (!call->larges)
+        return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
+    for (size_t i = 0; call->large_count < count; i++) {
+        if (!is_large(call, call->params, i))
+            continue;
+        struct dsql_large *large = &call->larges[call->large_count++];
+        const struct dsql_param *encoding = &call->params[i + 1];
+        dsql_random_bytes(&large->id, sizeof(large->id));
+        large->input = i / fields;
+        large->value = (struct dsql_span){call->params[i].as.ptr, (size_t)call->params[i].len};
+        struct dsql_span name = {encoding->as.ptr, (size_t)encoding->len};
+        if (encoding->kind == DSQL_PARAM_NULL)
+            name = (struct dsql_span){0};
+        if (!dsql_large_describe(large, name))
+            return bad(call, &call->op->fields[i % fields + 1], DSQL_INVALID, "is too long");
+        call->params[i] = dsql_raw(large->stub, sizeof(large->stub));
+        call->params[i + 1] = dsql_raw(large->mark, large->mark_len);
+        i++;
+    }
+    return DSQL_OK;
+}
+
 enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *values)
 {
+    size_t large = 0;
     size_t fields = call->op->field_count, n = call->count * fields;
     size_t text_size = text_needed(call, values);
     char *text = call->own_text;
@@ -102,10 +148,13 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
     for (size_t i = 0; i < n; i++) {
         enum dsql_rc rc =
             convert(call, &call->op->fields[i % fields], &values[i], &text, &call->params[i]);
+        if (!rc && is_mark(call, call->params, i))
+            rc = bad(call, &call->op->fields[i % fields], DSQL_INVALID, "begins with a '+'");
         if (rc)
             return rc;
+        large += is_large(call, call->params, i);
     }
-    return DSQL_OK;
+    return large > 0 ? stub_large(call, large) : DSQL_OK;
 }
 
 enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_param *tokens)
@@ -123,6 +172,7 @@ enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_
 void dsql_call_fini(struct dsql_call *call)
 {
     free(call->heap);
+    free(call->larges);
 }
 
 /* One field of a struct as a value. */

@@ -20,15 +20,15 @@ says 'missing index shards_fence'
 
 # All of it, and again.
 run "$dsql" schema apply
-says 'schema version 1.19: 46 created, 0 already there'
+says 'schema version 1.19: 47 created, 0 already there'
 says 'created index shards_fence'
 run "$dsql" schema apply
-says 'schema version 1.19: 0 created, 46 already there'
+says 'schema version 1.19: 0 created, 47 already there'
 run "$dsql" schema verify
 says 'schema version 1.19 is complete'
 run "$dsql" schema version --json
 says '{"cluster": "1.19", "program": "1.19"}'
-[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 39 ]
+[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 40 ]
 [ "$(sql 'select count(*) from schema_update_history')" = 1 ]
 [ "$(sql 'select * from namespace_metadata')" = '54321|1' ]
 
@@ -69,7 +69,7 @@ says 'differs column tasks.task_queue_id: uuid NOT NULL instead of text NOT NULL
 sql 'drop table tasks'
 sql 'drop table queue'
 run "$dsql" schema apply --json
-python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 43, d' "$work/out"
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 44, d' "$work/out"
 run "$dsql" schema verify
 
 # A newer one is left alone.
@@ -81,11 +81,30 @@ sql "update schema_version set curr_version = '1.9'"
 run "$dsql" schema apply
 [ "$(sql 'select curr_version from schema_version')" = 1.19 ]
 
+# Large values and their parts.
+run "$dsql" schema verify --deep
+says 'schema version 1.19 is complete, and so is every large value'
+stub="decode('00000000000000000000000000000007' || '00000000001b7740', 'hex')"
+sql "insert into shards values (1, 1, $stub, '+:Proto3')"
+must_fail "$dsql" schema verify --deep
+says 'incomplete large values in shards: 1'
+run "$dsql" schema verify # does not look
+sql "insert into large_values values ('00000000-0000-0000-0000-000000000007', 0, ''), ('00000000-0000-0000-0000-000000000007', 1, '')"
+run "$dsql" schema verify --deep
+sql 'delete from large_values where part = 0'
+must_fail "$dsql" schema verify --deep --json
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert not d["ok"] and d["large_values"] == 1, d' "$work/out"
+sql 'delete from shards'
+must_fail "$dsql" schema verify --deep
+says 'orphaned parts in large_values'
+sql 'delete from large_values'
+run "$dsql" schema verify --deep
+
 # Away with it; not by accident.
 must_fail "$dsql" schema drop
 says 'say --yes'
 run "$dsql" schema drop --yes
-says '39 tables dropped'
+says '40 tables dropped'
 [ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 0 ]
 
 # Two at once.

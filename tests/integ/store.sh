@@ -12,6 +12,8 @@ expect 0 "$dsql" local exec -- bash -c '
     "$dsql" schema apply >/dev/null
     "$programs/store_methods"
     "$programs/store_script"
+    "$programs/store_large"
+    "$dsql" schema verify --deep
     "$programs/store_schema" complete
     psql -qc "alter table queue rename column message_encoding to other"
     "$programs/store_schema" "missing column queue.message_encoding"
@@ -23,6 +25,8 @@ contains "$out" '153 operations, three ways; shard lock 1'
 contains "$out" '153 operations, three ways; shard lock 2'
 contains "$out" 'scripts; shard lock 1'
 contains "$out" 'scripts; shard lock 2'
+contains "$out" 'large values: 47 homes, three ways'
+contains "$out" 'is complete, and so is every large value'
 printf '%s\n' "$out"
 
 # What `make test-cluster` runs, with this endpoint for a cluster; it leaves one alone that is in use.

@@ -81,7 +81,7 @@ TEST(repeats_count_on)
                         "VALUES ($1, $2, $3, $4), ($5, $6, $7, $8)");
     const struct dsql_op_statement *delete =
         dsql_op_info(DSQL_OP_DeleteFromTimerInfoMaps)->statements;
-    assert_string_equal(delete->by_size[2].sql,
+    assert_string_equal(delete->plain[2].sql,
                         "DELETE FROM timer_info_maps WHERE shard_id = $1 AND namespace_id = $2 AND "
                         "workflow_id = $3 AND run_id = $4 AND timer_id IN ($5, $10, $15, $20)");
     assert_int_equal(delete->by_size[2].types[19], delete->by_size[0].types[4]);
@@ -163,6 +163,12 @@ TEST(aurora_dsql_takes_every_statement)
                 }
             if (statement->raising.sql)
                 assert_allowed(&statement->raising);
+            for (size_t size = 0; size < DSQL_SIZES && statement->plain[size].sql; size++)
+                assert_allowed(&statement->plain[size]);
+            if (statement->plain_raising.sql)
+                assert_allowed(&statement->plain_raising);
+            if (statement->clear.sql)
+                assert_allowed(&statement->clear);
         }
     }
     assert_true(seen > 300);
@@ -423,9 +429,9 @@ TEST(the_schema_reads)
             columns++;
         assert_true(key.len > 0);
     }
-    assert_int_equal(tables, 37 + 2);
+    assert_int_equal(tables, 37 + 1 + 2);
     assert_int_equal(indexes, 7);
-    assert_int_equal(dsql_schema_steps(), 47);
+    assert_int_equal(dsql_schema_steps(), 48);
     assert_true(columns > 200);
 }
 

@@ -1,4 +1,4 @@
--- Temporal's main store on Aurora DSQL: the 37 tables of schema version 1.19 for PostgreSQL 12 and later.
+-- Temporal's main store on Aurora DSQL: the 37 tables of schema version 1.19 for PostgreSQL 12 and later, and one more.
 --
 -- `dsql schema apply` brings it in; any client can, one statement per transaction. Every statement may be
 -- run again. It uses only what the service accepted in 2025 and still accepts: no CHECK, DEFAULT, SERIAL or
@@ -11,6 +11,7 @@
 --   * buffered_events.id comes from the client.
 --   * shards has UNIQUE (shard_id, range_id): it makes range_id a key column, so that taking a shard over
 --     conflicts with a FOR KEY SHARE of its row (docs/fencing.md).
+--   * large_values holds what does not fit a column.
 --   * current_executions.start_version, which nobody reads or writes, is left out; ports are INTEGER.
 --
 -- `dsql schema` reads this file line by line: one column a line, one statement up to ';' at a line's end.
@@ -417,6 +418,16 @@ CREATE TABLE IF NOT EXISTS nexus_endpoints_partition_status (
     id INTEGER NOT NULL,
     version BIGINT NOT NULL,
     PRIMARY KEY (id)
+);
+
+-- What does not fit a column of the tables above. There the column then holds a stub, which begins with the id, and
+-- its encoding begins with '+' (docs/temporal-store.md). A row is never changed.
+
+CREATE TABLE IF NOT EXISTS large_values (
+    id UUID NOT NULL,
+    part INTEGER NOT NULL,
+    data BYTEA NOT NULL,
+    PRIMARY KEY (id, part)
 );
 
 -- Indexes. Each is built in the background; `dsql schema apply` waits for it.
