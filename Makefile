@@ -107,6 +107,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/starts.sh
 	@integrations/temporal/test/server.sh
+	@integrations/temporal/test/metrics.sh
 	@integrations/temporal/test/run.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh

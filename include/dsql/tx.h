@@ -29,6 +29,7 @@ extern "C" {
 
 struct dsql_pool;
 struct dsql_tx;
+struct dsql_operation;
 
 /* Wakes a call from another thread. One handle may serve many transactions, and stays fired. */
 struct dsql_cancel;
@@ -80,6 +81,8 @@ struct dsql_tx_policy {
      * it was not applied, the transaction is run again as after a conflict. */
     dsql_settle_fn *settle;
     void *settle_arg;
+    /* NULL, or the operation that the transaction is a part of: see dsql_operation_begin(). */
+    struct dsql_operation *operation;
 };
 
 /* The default retry policy; no deadline, nothing else set. */
@@ -110,6 +113,35 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct ds
 /* Ends the transaction; nothing of it stays, except, with policy.single, a statement that was
  * waited for. tx and its tickets are gone. */
 DSQL_API void dsql_tx_rollback(struct dsql_tx *tx);
+
+/*
+ * An operation whose transactions the caller drives and runs again by itself. In the metrics it is
+ * one operation, as dsql_tx_run()'s are: its transactions, those whose policy names it, count
+ * conflicts, failures, retries and round trips for it, and have neither name nor duration of their
+ * own. Of the policy (NULL: the default one) the retries and timeout_ns count.
+ *
+ *     for (;;) {
+ *         ... a try: any number of transactions with policy.operation = operation ...
+ *         if (rc == DSQL_OK || !(decision = dsql_operation_next(operation, rc)).again)
+ *             break;
+ *         ... wait for decision.wait_ns ...
+ *     }
+ *     dsql_operation_end(operation);
+ *
+ * An operation is used by one thread at a time; its transactions may be in several.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_operation_begin(struct dsql_pool *pool, const char *name,
+                                                         const struct dsql_tx_policy *policy,
+                                                         struct dsql_operation **operation,
+                                                         struct dsql_err *err);
+
+/* A try ended with rc: whether there is to be another one, as dsql_retry_next() says, and it is
+ * counted. */
+DSQL_API struct dsql_retry_decision dsql_operation_next(struct dsql_operation *operation,
+                                                        enum dsql_rc rc);
+
+/* It is over, whatever the outcome, and so are all its transactions. NULL is fine. */
+DSQL_API void dsql_operation_end(struct dsql_operation *operation);
 
 /*
  * Statements. Statement, parameters and what they point to are needed during the call only. Once

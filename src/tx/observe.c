@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "metrics/metrics.h"
+#include "tx/operation.h"
 
 #define SERIES(observer, name, ...)                                                                \
     DSQL_SERIES(name, .operation = (observer)->operation, __VA_ARGS__)
@@ -24,6 +25,14 @@ void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *met
     /* Looked at first: a line that everybody writes would be a slow one. */
     if (dsql_gauge_value(metrics, DSQL_SERIES(tx_conflicts_alert)) != conflict_alert)
         dsql_gauge_set(metrics, DSQL_SERIES(tx_conflicts_alert), conflict_alert);
+}
+
+void dsql_observe_part(struct dsql_observer *observer, struct dsql_operation *within,
+                       struct dsql_mono now)
+{
+    *observer = within->observer;
+    observer->within = within;
+    observer->began = now;
 }
 
 static enum dsql_label_value error_type(enum dsql_rc rc)
@@ -109,6 +118,8 @@ void dsql_observe_retry(const struct dsql_observer *observer, enum dsql_rc rc, i
                         int64_t wait_ns)
 {
     struct dsql_metrics *m = observer->metrics;
+    if (observer->within)
+        (void)atomic_fetch_add(&observer->within->retries, 1);
     if (!m)
         return;
     int value = DSQL_SQLSTATE_ATTEMPT_RECONNECT;
@@ -142,7 +153,7 @@ void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settle
 void dsql_observe_end(const struct dsql_observer *observer, int tries, struct dsql_mono now)
 {
     struct dsql_metrics *m = observer->metrics;
-    if (!m)
+    if (!m || observer->within)
         return;
     dsql_gauge_add(m, SERIES(observer, active_transactions, .value = 0), -1);
     int64_t took_ns = dsql_mono_since(now, observer->began);

@@ -7,6 +7,7 @@
 #include "dsql/retry.h"
 
 struct dsql_metrics;
+struct dsql_operation;
 
 struct dsql_observer {
     struct dsql_metrics *metrics; /* NULL: nothing is recorded */
@@ -14,10 +15,16 @@ struct dsql_observer {
     unsigned operation;
     struct dsql_mono began;
     int64_t conflict_alert;
+    struct dsql_operation *within; /* what it is a part of; NULL for an operation by itself */
 };
 
 void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
                         const char *operation, int64_t conflict_alert, struct dsql_mono now);
+
+/* A transaction that is a part of an operation: what happens to it is the operation's, which begins
+ * and ends by itself. */
+void dsql_observe_part(struct dsql_observer *observer, struct dsql_operation *within,
+                       struct dsql_mono now);
 
 /* A try ended; err says how if rc is not DSQL_OK. */
 void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,

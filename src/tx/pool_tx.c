@@ -1,6 +1,7 @@
 /* Transactions on the pool: what dsql/tx.h offers, with connections from there. */
 #include "pool/pool.h"
 #include "tx/cancel.h"
+#include "tx/operation.h"
 #include "tx/tx_internal.h"
 
 static void wake(void *ticket)
@@ -71,6 +72,14 @@ enum dsql_rc dsql_tx_begin(struct dsql_pool *pool, const char *operation,
 {
     struct dsql_source source = dsql_source_of_pool(pool);
     return dsql_tx_begin_on(&source, operation, policy, tx, err);
+}
+
+enum dsql_rc dsql_operation_begin(struct dsql_pool *pool, const char *name,
+                                  const struct dsql_tx_policy *policy,
+                                  struct dsql_operation **operation, struct dsql_err *err)
+{
+    struct dsql_source source = dsql_source_of_pool(pool);
+    return dsql_operation_begin_on(&source, name, policy, operation, err);
 }
 
 enum dsql_rc dsql_fenced_update(struct dsql_pool *pool, const char *operation,

@@ -66,6 +66,7 @@ static enum dsql_rc run_settle(struct run *run, struct settle_call *call)
 {
     struct dsql_tx_policy its = *run->policy;
     its.settle = NULL;
+    its.operation = NULL;
     its.single = its.read_only = false;
     its.retry.reconnects = its.retry.max_retries;
     enum dsql_rc rc = DSQL_COMMIT_UNKNOWN;
@@ -145,7 +146,8 @@ enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *oper
     }
     struct run run = {.source = source, .policy = policy};
     dsql_tx_init(&run.tx, source, operation, policy);
-    dsql_retry_init(&run.retry, &policy->retry);
+    if (!policy->operation) /* which has counted for the budget */
+        dsql_retry_init(&run.retry, &policy->retry);
     enum dsql_rc rc;
     bool more;
     do {

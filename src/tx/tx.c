@@ -27,8 +27,11 @@ void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const ch
         .read_only = policy->read_only,
         .single = policy->single,
     };
-    dsql_observe_begin(&tx->observer, source->metrics, operation, policy->retry.conflict_alert,
-                       now);
+    if (policy->operation)
+        dsql_observe_part(&tx->observer, policy->operation, now);
+    else
+        dsql_observe_begin(&tx->observer, source->metrics, operation, policy->retry.conflict_alert,
+                           now);
 }
 
 enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err)

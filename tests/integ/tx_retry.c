@@ -1,5 +1,6 @@
 /* What is run again, and when it ends. Run by tx.sh. */
 #include "support/tx_db.h"
+#include "tx/operation.h"
 
 struct contest {
     int until; /* the try that nobody disturbs */
@@ -201,6 +202,76 @@ TEST(what_the_body_says_is_the_outcome)
     assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10);
 }
 
+/* One try of an operation that is driven by hand: a transaction that somebody else overtakes, if
+ * `disturbed`. */
+static enum dsql_rc try_by_hand(const struct dsql_tx_policy *policy, bool disturbed)
+{
+    struct dsql_tx *tx = NULL;
+    struct dsql_err err;
+    ok(dsql_tx_begin_on(&db.source, "ignored", policy, &tx, &err));
+    ok(dsql_tx_exec(tx, &SET_V, PARAMS(dsql_i32(1), dsql_i64(1)), NULL, &err));
+    if (disturbed)
+        sql("UPDATE t SET v = v + 100 WHERE id = 1");
+    return dsql_tx_commit(tx, &err);
+}
+
+static const struct dsql_hist *recorded(enum dsql_metric metric, unsigned operation)
+{
+    return dsql_histogram_of(metrics,
+                             (struct dsql_series){.metric = metric, .operation = operation});
+}
+
+static uint64_t count_of(enum dsql_metric metric, unsigned operation)
+{
+    return dsql_hist_count(recorded(metric, operation));
+}
+
+TEST(an_operation_driven_by_hand_is_one_operation)
+{
+    struct dsql_tx_policy policy;
+    quick(&policy);
+    policy.retry.max_retries = 2;
+    struct dsql_err err;
+    unsigned o = dsql_metrics_operation(metrics, "by-hand");
+    for (int gives_up = 0; gives_up < 2; gives_up++) {
+        ok(dsql_operation_begin_on(&db.source, "by-hand", &policy, &policy.operation, &err));
+        assert_int_equal(
+            dsql_gauge_value(metrics, DSQL_SERIES(active_transactions, .operation = o)), 1);
+        struct dsql_retry_decision decision;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(try_by_hand(&policy, true), DSQL_CONFLICT);
+            decision = dsql_operation_next(policy.operation, DSQL_CONFLICT);
+            assert_true(decision.again && decision.wait_ns > 0);
+        }
+        /* A transaction that libdsql runs again by itself is a part of it all the same. */
+        struct contest c = {.until = 3};
+        ok(dsql_tx_run_on(&db.source, "ignored", contest_body, &c, &policy, &err));
+        assert_int_equal(try_by_hand(&policy, gives_up), gives_up ? DSQL_CONFLICT : DSQL_OK);
+        if (gives_up) {
+            decision = dsql_operation_next(policy.operation, DSQL_CONFLICT);
+            assert_int_equal(decision.why, DSQL_RETRY_EXHAUSTED);
+        }
+        assert_int_equal(count_of(DSQL_METRIC_operation_duration, o), gives_up);
+        dsql_operation_end(policy.operation);
+        policy.operation = NULL;
+    }
+    assert_int_equal(count_of(DSQL_METRIC_operation_duration, o), 2);
+    assert_int_equal(count_of(DSQL_METRIC_retry_attempts, o), 2);
+    assert_int_equal(dsql_hist_sum(recorded(DSQL_METRIC_retry_attempts, o)), 2 * 5); /* tries */
+    assert_int_equal(count_of(DSQL_METRIC_tx_backoff, o), 8);
+    assert_int_equal(dsql_counter_value(metrics, DSQL_SERIES(tx_conflicts, .operation = o)), 9);
+    for (int attempt = 0; attempt < 2; attempt++)
+        assert_int_equal(
+            dsql_counter_value(metrics, DSQL_SERIES(tx_retries, .operation = o, .value = attempt)),
+            4);
+    assert_int_equal(dsql_counter_value(metrics, DSQL_SERIES(tx_exhausted, .operation = o)), 1);
+    assert_int_equal(dsql_gauge_value(metrics, DSQL_SERIES(active_transactions, .operation = o)),
+                     0);
+    o = dsql_metrics_operation(metrics, "ignored");
+    assert_int_equal(count_of(DSQL_METRIC_operation_duration, o), 0);
+    assert_int_equal(dsql_counter_value(metrics, DSQL_SERIES(tx_conflicts, .operation = o)), 0);
+}
+
 int main(void)
 {
     tx_db_open();
@@ -212,6 +283,7 @@ int main(void)
         EACH(a_budget_that_is_used_up_ends_it),
         EACH(a_condition_that_failed_is_not_tried_again),
         EACH(what_the_body_says_is_the_outcome),
+        EACH(an_operation_driven_by_hand_is_one_operation),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tx_db_close();

@@ -75,6 +75,14 @@ int64_t bridge_connections(struct bridge_engine *engine)
     return stats.ready + stats.in_use;
 }
 
+int bridge_operation(struct bridge_engine *engine, const char *name, int64_t timeout_ns,
+                     struct dsql_operation **operation, struct dsql_err *err)
+{
+    struct dsql_tx_policy policy = engine->policy;
+    policy.timeout_ns = timeout_ns;
+    return dsql_operation_begin(engine->pool, name, &policy, operation, err);
+}
+
 static struct dsql_param param_of(const struct bridge_value *value, const char *bytes)
 {
     struct dsql_param param = dsql_null();
@@ -94,15 +102,17 @@ static struct dsql_param param_of(const struct bridge_value *value, const char *
     return param;
 }
 
-int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
-                const struct bridge_value *values, size_t fields, size_t count, const void *bytes,
-                struct dsql_cancel *cancel, int64_t timeout_ns, struct bridge_answer *answer)
+int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx,
+                struct dsql_operation *operation, int op, const struct bridge_value *values,
+                size_t fields, size_t count, const void *bytes, struct dsql_cancel *cancel,
+                int64_t timeout_ns, struct bridge_answer *answer)
 {
     struct dsql_param on_stack[INLINE_VALUES], *params = on_stack;
     struct dsql_tx_policy policy = engine->policy;
     size_t n = fields * count;
     policy.cancel = cancel;
     policy.timeout_ns = timeout_ns;
+    policy.operation = operation;
     if (count > 0 && fields != dsql_op_fields(op))
         return dsql_err_set(&answer->err, DSQL_INVALID, "%s has %zu fields, not %zu",
                             dsql_op_name(op), dsql_op_fields(op), fields);
@@ -137,10 +147,10 @@ static int run_script(struct bridge_engine *engine, const char *name,
     return dsql_store_run_script(engine->store, name, calls, count, policy, results, NULL, err);
 }
 
-int bridge_script(struct bridge_engine *engine, const char *name, const struct bridge_step *steps,
-                  size_t count, const struct bridge_value *values, size_t value_count,
-                  const void *bytes, int read_only, struct dsql_cancel *cancel, int64_t timeout_ns,
-                  struct dsql_result *results, struct dsql_err *err)
+int bridge_script(struct bridge_engine *engine, const char *name, struct dsql_operation *operation,
+                  const struct bridge_step *steps, size_t count, const struct bridge_value *values,
+                  size_t value_count, const void *bytes, int read_only, struct dsql_cancel *cancel,
+                  int64_t timeout_ns, struct dsql_result *results, struct dsql_err *err)
 {
     struct dsql_tx_policy policy = engine->policy;
     struct dsql_param *params = calloc(value_count + 1, sizeof(*params));
@@ -149,6 +159,7 @@ int bridge_script(struct bridge_engine *engine, const char *name, const struct b
     policy.cancel = cancel;
     policy.timeout_ns = timeout_ns;
     policy.read_only = read_only;
+    policy.operation = operation;
     if (params && calls) {
         for (size_t i = 0; i < value_count; i++)
             params[i] = param_of(&values[i], bytes);
@@ -161,11 +172,13 @@ int bridge_script(struct bridge_engine *engine, const char *name, const struct b
     return rc;
 }
 
-int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
-                 struct dsql_store_tx **tx, struct dsql_err *err)
+int bridge_begin(struct bridge_engine *engine, struct dsql_operation *operation,
+                 struct dsql_cancel *cancel, int64_t timeout_ns, struct dsql_store_tx **tx,
+                 struct dsql_err *err)
 {
     struct dsql_tx_policy policy = engine->policy;
     policy.cancel = cancel;
     policy.timeout_ns = timeout_ns;
-    return dsql_store_begin(engine->store, "Transaction", &policy, tx, err);
+    policy.operation = operation;
+    return dsql_store_begin(engine->store, "", &policy, tx, err);
 }

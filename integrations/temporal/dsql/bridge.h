@@ -36,15 +36,21 @@ struct bridge_value {
     int64_t number; /* of BRIDGE_BYTES: where they start */
 };
 
+/* An operation of the metrics, under `name`; what happens in it names it. NULL elsewhere: no
+ * operation. The caller ends it with dsql_operation_end(). */
+int bridge_operation(struct bridge_engine *engine, const char *name, int64_t timeout_ns,
+                     struct dsql_operation **operation, struct dsql_err *err);
+
 struct bridge_answer {
     struct dsql_result result;
     struct dsql_err err;
 };
 
 /* values: count x fields of them; bytes: what they point into. timeout_ns: 0 for none. */
-int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx, int op,
-                const struct bridge_value *values, size_t fields, size_t count, const void *bytes,
-                struct dsql_cancel *cancel, int64_t timeout_ns, struct bridge_answer *answer);
+int bridge_call(struct bridge_engine *engine, struct dsql_store_tx *tx,
+                struct dsql_operation *operation, int op, const struct bridge_value *values,
+                size_t fields, size_t count, const void *bytes, struct dsql_cancel *cancel,
+                int64_t timeout_ns, struct bridge_answer *answer);
 
 /* One call of a script. */
 struct bridge_step {
@@ -55,12 +61,13 @@ struct bridge_step {
 };
 
 /* results: NULL, or `count` of them, which the caller ends with dsql_result_fini(). */
-int bridge_script(struct bridge_engine *engine, const char *name, const struct bridge_step *steps,
-                  size_t count, const struct bridge_value *values, size_t value_count,
-                  const void *bytes, int read_only, struct dsql_cancel *cancel, int64_t timeout_ns,
-                  struct dsql_result *results, struct dsql_err *err);
+int bridge_script(struct bridge_engine *engine, const char *name, struct dsql_operation *operation,
+                  const struct bridge_step *steps, size_t count, const struct bridge_value *values,
+                  size_t value_count, const void *bytes, int read_only, struct dsql_cancel *cancel,
+                  int64_t timeout_ns, struct dsql_result *results, struct dsql_err *err);
 
-int bridge_begin(struct bridge_engine *engine, struct dsql_cancel *cancel, int64_t timeout_ns,
-                 struct dsql_store_tx **tx, struct dsql_err *err);
+int bridge_begin(struct bridge_engine *engine, struct dsql_operation *operation,
+                 struct dsql_cancel *cancel, int64_t timeout_ns, struct dsql_store_tx **tx,
+                 struct dsql_err *err);
 
 #endif

@@ -325,7 +325,7 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 		values = (*C.struct_bridge_value)(unsafe.Pointer(&a.values[0]))
 	}
 	a.bytes = append(a.bytes, 0) // there is an address even if nothing was put in
-	rc := C.bridge_call(e.c, inTx, op, values, C.size_t(a.fields()), C.size_t(a.rows),
+	rc := C.bridge_call(e.c, inTx, operationOf(ctx), op, values, C.size_t(a.fields()), C.size_t(a.rows),
 		unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), &out)
 	got := answer{affected: int64(out.result.affected)}
 	if rc == 0 && out.result.rows > 0 {
@@ -366,7 +366,7 @@ func (e *engine) begin(ctx context.Context) (*txState, error) {
 	}
 	tx := &txState{ctx: ctx, waker: w}
 	var cerr C.struct_dsql_err
-	if rc := C.bridge_begin(e.c, w.handle, limit(ctx), &tx.c, &cerr); rc != 0 {
+	if rc := C.bridge_begin(e.c, operationOf(ctx), w.handle, limit(ctx), &tx.c, &cerr); rc != 0 {
 		err := newError("BeginTx", rc, &cerr)
 		e.rest(w)
 		e.leave()

@@ -126,8 +126,10 @@ var stateReads = []C.int{
 	C.DSQL_OP_SelectAllFromSignalsRequestedSets,
 }
 
+type getExecution = func(context.Context, *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error)
+
 // readState reads a mutable state with one script, and has the store put it together.
-func readState(ctx context.Context, e *engine, run func(context.Context, *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error), request *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error) {
+func readState(ctx context.Context, e *engine, run getExecution, request *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error) {
 	namespace, runID := runOf(request.NamespaceID), runOf(request.RunID)
 	if namespace == nil || runID == nil {
 		return run(ctx, request)

@@ -23,15 +23,11 @@ import (
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
 func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
-	if err := e.use(); err != nil { // the policy is the pool's
-		var none A
-		return none, err
-	}
-	defer e.release()
-	var retry C.struct_dsql_retry
-	policy := &e.c.policy.retry
-	began := time.Now()
-	C.dsql_retry_init(&retry, policy)
+	return operate(ctx, e, operation, func(ctx context.Context) (A, error) { return retried(ctx, operation, run, request) })
+}
+
+// retried is the tries of the operation in the context.
+func retried[Q, A any](ctx context.Context, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
 	for {
 		inner, o := withOutcome(ctx)
 		got, err := run(inner, request)
@@ -52,11 +48,7 @@ func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(
 		if o.conflict == nil {
 			return got, err
 		}
-		left := C.int64_t(-1)
-		if deadline, ok := ctx.Deadline(); ok {
-			left = C.int64_t(max(deadline.Sub(began), 0))
-		}
-		decision := C.dsql_retry_next(&retry, policy, C.enum_dsql_rc(o.conflict.rc), C.int64_t(time.Since(began)), left)
+		decision := C.dsql_operation_next(operationOf(ctx), C.enum_dsql_rc(o.conflict.rc))
 		if !decision.again {
 			return got, notApplied(o.conflict)
 		}

@@ -70,8 +70,6 @@ func (e *engine) script(ctx context.Context, operation string, calls []planned, 
 	defer e.rest(w)
 
 	steps, all := joined(calls)
-	name := C.CString(operation)
-	defer C.free(unsafe.Pointer(name))
 	var results *C.struct_dsql_result
 	readOnly := C.int(0)
 	if wanted {
@@ -88,7 +86,7 @@ func (e *engine) script(ctx context.Context, operation string, calls []planned, 
 	}
 	all.bytes = append(all.bytes, 0) // there is an address even if nothing was put in
 	var cerr C.struct_dsql_err
-	rc := C.bridge_script(e.c, name, (*C.struct_bridge_step)(unsafe.Pointer(&steps[0])), C.size_t(len(steps)),
+	rc := C.bridge_script(e.c, cName(operation), operationOf(ctx), (*C.struct_bridge_step)(unsafe.Pointer(&steps[0])), C.size_t(len(steps)),
 		values, C.size_t(len(all.values)), unsafe.Pointer(&all.bytes[0]), readOnly, w.handle, limit(ctx), results, &cerr)
 	answers := taken(results, len(steps))
 	if rc != 0 {
@@ -115,9 +113,15 @@ func taken(results *C.struct_dsql_result, count int) []answer {
 // scripted runs an operation of a store as one script, as its plan says. Where an expectation did not hold, a key
 // was there already, or the operation is none that a script can be, it is run without a plan.
 func scripted[Q, A any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) (A, error), request Q) (A, error) {
+	return operate(ctx, e, operation, func(ctx context.Context) (A, error) {
+		return runPlan(ctx, e, operation, p, run, request)
+	})
+}
+
+func runPlan[Q, A any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) (A, error), request Q) (A, error) {
 	got, err := run(withPlan(ctx, p), request)
 	if err != nil || !p.fits() {
-		return rerun(ctx, e, operation, run, request)
+		return retried(ctx, operation, run, request)
 	}
 	_, failed, err := e.script(ctx, operation, p.steps, false)
 	if err != nil {
@@ -129,7 +133,7 @@ func scripted[Q, A any](ctx context.Context, e *engine, operation string, p *pla
 	}
 	switch failed.rc {
 	case rcConditionFailed, C.DSQL_DUPLICATE, C.DSQL_INVALID, C.DSQL_TOO_LARGE:
-		return rerun(ctx, e, operation, run, request)
+		return retried(ctx, operation, run, request)
 	}
 	var none A
 	return none, scriptError(ctx, operation, failed)

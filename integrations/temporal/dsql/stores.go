@@ -9,7 +9,7 @@ import (
 
 // Temporal's stores. The operations of executions, shards and task queues are one script each, as plan.go says;
 // the others that write are run as rerun says. What only reads is a single statement, which libdsql runs again
-// by itself, or, for a mutable state, a script.
+// by itself (reads.go), or, for a mutable state, a script.
 
 type (
 	shardStore struct {
@@ -127,7 +127,9 @@ func (s *executionStore) ConflictResolveWorkflowExecution(ctx context.Context, r
 }
 
 func (s *executionStore) GetWorkflowExecution(ctx context.Context, request *persistence.GetWorkflowExecutionRequest) (*persistence.InternalGetWorkflowExecutionResponse, error) {
-	return readState(ctx, s.e, s.ExecutionStore.GetWorkflowExecution, request)
+	return operate(ctx, s.e, "GetWorkflowExecution", func(ctx context.Context) (*persistence.InternalGetWorkflowExecutionResponse, error) {
+		return readState(ctx, s.e, s.ExecutionStore.GetWorkflowExecution, request)
+	})
 }
 
 func (s *executionStore) DeleteWorkflowExecution(ctx context.Context, request *persistence.DeleteWorkflowExecutionRequest) error {
