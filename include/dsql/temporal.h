@@ -203,9 +203,9 @@ struct dsql_script_failure {
  * result.
  *
  * DSQL_INVALID for what no script can hold: operations that need an answer before they go on
- * (LockCurrentExecutionsJoinExecutions, GetLastEnqueuedMessageIDForUpdate and its V2), deletes in
- * portions by a limit (DeleteFromTasks, DeleteFromTasksV2), and locks that hand their token to the
- * caller (ReadLockShards and the like: use the one that expects it).
+ * (LockCurrentExecutionsJoinExecutions, GetLastEnqueuedMessageIDForUpdate and its V2), deletes up
+ * to a limit of more than 1,000 rows (DeleteFromTasks, DeleteFromTasksV2), and locks that hand
+ * their token to the caller (ReadLockShards and the like: use the one that expects it).
  *
  * When an expectation fails, its row is read behind ROLLBACK. That is a later snapshot: should the
  * expectation hold there, the script is run again as after a conflict.

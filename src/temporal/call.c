@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tx/blame.h"
 #include "tx/condition.h"
 
 /* -- Inside a transaction. */
@@ -261,7 +262,22 @@ static enum dsql_rc exec_limited(struct dsql_call *call)
     return rc;
 }
 
-enum dsql_rc dsql_call_in(struct dsql_call *call)
+bool dsql_call_met_anothers(const struct dsql_call *call)
+{
+    return dsql_tx_failed_before(call->tx->tx, call->before);
+}
+
+/* A key that an earlier call's statement has met says nothing of this one's. */
+static enum dsql_rc attribute(struct dsql_call *call, enum dsql_rc rc)
+{
+    if (rc != DSQL_DUPLICATE || !dsql_call_met_anothers(call))
+        return rc;
+    if (call->err)
+        call->err->rc = DSQL_DATABASE;
+    return DSQL_DATABASE;
+}
+
+static enum dsql_rc run_in(struct dsql_call *call)
 {
     const struct dsql_token *token = NULL;
     struct dsql_rows *rows = NULL;
@@ -289,6 +305,12 @@ enum dsql_rc dsql_call_in(struct dsql_call *call)
             call->params[call->op->field_count + i] = dsql_null();
     }
     return dsql_call_exec(call);
+}
+
+enum dsql_rc dsql_call_in(struct dsql_call *call)
+{
+    call->before = dsql_tx_queued(call->tx->tx);
+    return attribute(call, run_in(call));
 }
 
 /* -- On the pool. */

@@ -24,6 +24,7 @@ struct dsql_call {
     struct dsql_param *params;       /* as the statement wants them, with room for the extra ones */
     size_t count;                    /* inputs */
     const struct dsql_op_statement *statement; /* the one that is meant */
+    size_t before; /* what the transaction had queued before this call */
     struct dsql_result *result;
     struct dsql_err *err;
     struct dsql_large *larges; /* its large values, in the order of the inputs */
@@ -56,6 +57,8 @@ void dsql_result_patch(struct dsql_result *result, size_t column, int64_t value)
 
 /* call.c: inside a transaction. */
 DSQL_MUST_USE enum dsql_rc dsql_call_in(struct dsql_call *call);
+/* Whether the failure that it met is that of an earlier call's statement. */
+bool dsql_call_met_anothers(const struct dsql_call *call);
 /* Runs a query of the operation with its extra parameters in place; the caller frees *rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call,
                                            const struct dsql_op_statement *statement,

@@ -38,8 +38,6 @@ static enum dsql_rc check(const struct dsql_call *call, const struct dsql_param 
         return refuse(call, "nobody can look at its token before COMMIT");
     if (op->then)
         return refuse(call, "it needs an answer before it can go on");
-    if (op->statement_count == 0)
-        return refuse(call, "it deletes in portions");
     if ((op->fence.mode == DSQL_FENCE_CHECKS) != (expect != NULL))
         return refuse(call,
                       expect ? "it takes no token beside its fields" : "it must expect a token");
@@ -54,6 +52,18 @@ static enum dsql_rc check(const struct dsql_call *call, const struct dsql_param 
     return DSQL_OK;
 }
 
+/* A delete up to a limit is one statement if one portion takes it. */
+static enum dsql_rc limit(struct dsql_call *call)
+{
+    size_t fields = call->op->field_count;
+    if (call->op->statement_count > 0)
+        return DSQL_OK;
+    if (call->params[fields - 1].as.i64 > DSQL_CALL_PORTION)
+        return refuse(call, "it deletes in portions");
+    call->params[fields] = dsql_i64(DSQL_CALL_PORTION);
+    return DSQL_OK;
+}
+
 static enum dsql_rc prepare_call(struct dsql_call *call, const struct dsql_param *expect)
 {
     enum dsql_rc rc = check(call, expect);
@@ -61,6 +71,8 @@ static enum dsql_rc prepare_call(struct dsql_call *call, const struct dsql_param
         rc = dsql_call_convert(call, call->values);
     if (!rc)
         rc = dsql_call_choose(call);
+    if (!rc)
+        rc = limit(call);
     if (!rc && expect)
         rc = dsql_call_convert_tokens(call, expect);
     call->clears = call->large_count > 0; /* where one is written, one is likely to stand */

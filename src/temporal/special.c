@@ -81,7 +81,7 @@ static enum dsql_rc insert_events(struct dsql_call *call)
     enum dsql_rc rc = dsql_call_draw_ids(call);
     if (!rc)
         rc = dsql_call_exec(call);
-    if (rc == DSQL_DUPLICATE && dsql_call_drew_ids(call))
+    if (rc == DSQL_DUPLICATE && dsql_call_drew_ids(call) && !dsql_call_met_anothers(call))
         return dsql_err_set(call->err, DSQL_CONFLICT,
                             "another process gave the same id to a buffered event");
     return rc;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tx/blame.h"
 #include "tx/tx_internal.h"
 
 void dsql_tx_policy_default(struct dsql_tx_policy *policy)
@@ -143,6 +144,16 @@ enum dsql_rc dsql_cas(struct dsql_tx *tx, const struct dsql_stmt *stmt,
 {
     enum dsql_rc rc = dsql_cas_defer(tx, stmt, params, count, fence, err);
     return rc == DSQL_OK ? dsql_tx_flush(tx, err) : rc;
+}
+
+size_t dsql_tx_queued(const struct dsql_tx *tx)
+{
+    return tx->wire.len;
+}
+
+bool dsql_tx_failed_before(const struct dsql_tx *tx, size_t queued)
+{
+    return tx->wire.failed_at < queued;
 }
 
 int dsql_tx_try(const struct dsql_tx *tx)

@@ -343,13 +343,61 @@ static void many_inputs(void)
         dsql_result_fini(&results[i]);
 }
 
+/* What one portion takes is one statement, and says how many rows it was. */
+static void limited_deletes(void)
+{
+    struct dsql_result results[3] = {{0}};
+    const struct line fill_queue[] = {
+        CALL(InsertIntoTasks, dsql_i64(shard), text("full"), dsql_i64(1), DATA),
+        CALL(InsertIntoTasks, dsql_i64(shard), text("full"), dsql_i64(2), DATA),
+        CALL(InsertIntoTasks, dsql_i64(shard), text("full"), dsql_i64(3), DATA),
+    };
+    const struct line lines[] = {
+        CALL(ExpectShard, dsql_i64(shard), dsql_i64(9)),
+        CALL(DeleteFromTasks, dsql_i64(shard), text("full"), dsql_i64(9), dsql_i64(2)),
+        CALL(DeleteFromTasks, dsql_i64(shard), text("full"), dsql_i64(9), dsql_i64(1000)),
+    };
+    REQUIRE_OK(run("fill", fill_queue, 3, NULL, NULL));
+    REQUIRE_OK(run("limited", lines, 3, results, NULL));
+    REQUIRE(results[1].affected == 2 && results[2].affected == 1);
+}
+
+/* A statement that waited for the next one's answer and met a key that is there: the call that gets
+ * to hear of it was not refused for a key of its own. Otherwise Temporal's store takes one insert's
+ * duplicate for another's, and buffered events get new ids again and again for nothing. */
+static void a_duplicate_is_its_own_statements(void)
+{
+    const struct line waiting = task(8000);
+    const struct line heard[] = {
+        CALL(InsertIntoBufferedEvents, EX4, DATA, dsql_null()),
+        CALL(InsertIntoExecutions, dsql_i64(shard), id(&ns), text("wf"), id(&ns), dsql_i64(8),
+             dsql_i64(30), dsql_i64(5), DATA, text("s"), text("e")),
+        CALL(SelectFromShards, dsql_i64(shard)),
+    };
+    REQUIRE_OK(run("waiting", &waiting, 1, NULL, NULL));
+    for (size_t i = 0; i < DSQL_COUNT_OF(heard); i++) {
+        struct dsql_store_tx *tx = NULL;
+        REQUIRE_OK(dsql_store_begin(fix.store, "waiting", NULL, &tx, &err));
+        REQUIRE_OK(dsql_store_call(fix.store, tx, waiting.op, waiting.values, 1, NULL, NULL, &err));
+        enum dsql_rc rc =
+            dsql_store_call(fix.store, tx, heard[i].op, heard[i].values, 1, NULL, NULL, &err);
+        REQUIRE(rc == DSQL_DATABASE && err.rc == rc, "%zu: %s", i, dsql_rc_name(rc));
+        REQUIRE(strstr(err.message, "InsertIntoTransferTasks") && !strcmp(err.sqlstate, "23505"),
+                "%zu: %s", i, err.message);
+        dsql_store_rollback(tx);
+        REQUIRE_OK(dsql_store_begin(fix.store, "waiting", NULL, &tx, &err));
+        REQUIRE_OK(dsql_store_call(fix.store, tx, waiting.op, waiting.values, 1, NULL, NULL, &err));
+        REQUIRE(dsql_store_commit(tx, &err) == DSQL_DUPLICATE);
+    }
+}
+
 static void refusals(void)
 {
     const struct line refused[] = {
         CALL(ReadLockShards, dsql_i64(shard)),
         CALL(LockCurrentExecutionsJoinExecutions, CURRENT),
         CALL(GetLastEnqueuedMessageIDForUpdate, dsql_i64(1)),
-        CALL(DeleteFromTasks, dsql_i64(1), text("q"), dsql_i64(1), dsql_i64(1)),
+        CALL(DeleteFromTasks, dsql_i64(1), text("q"), dsql_i64(1), dsql_i64(1001)),
         CALL(UpdateShards, dsql_i64(shard), dsql_i64(9), DATA),
         WRITE(UpdateShards, TOKENS(dsql_null()), dsql_i64(shard), dsql_i64(9), DATA),
         WRITE(ExpectShard, TOKENS(dsql_i64(9)), dsql_i64(shard), dsql_i64(9)),
@@ -382,6 +430,8 @@ int main(void)
     trips();
     failures_show_the_row();
     many_inputs();
+    limited_deletes();
+    a_duplicate_is_its_own_statements();
     refusals();
     printf("scripts; shard lock %d\n", (int)dsql_store_shard_lock(fix.store));
     fixture_close(&fix);

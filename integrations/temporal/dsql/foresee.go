@@ -140,7 +140,7 @@ func readState(ctx context.Context, e *engine, run getExecution, request *persis
 	for i, op := range stateReads {
 		calls[i] = planned{op: op, in: p.of}
 	}
-	answers, failed, err := e.script(ctx, "GetWorkflowExecution", calls, true)
+	got, failed, err := e.script(ctx, "GetWorkflowExecution", calls, reads)
 	if failed != nil {
 		err = outward(ctx, failed)
 	}
@@ -148,11 +148,11 @@ func readState(ctx context.Context, e *engine, run getExecution, request *persis
 		return nil, serviceerror.NewUnavailablef("GetWorkflowExecution: failed. Error: %v", err)
 	}
 	for i, op := range stateReads {
-		p.reads[op] = answers[i]
+		p.reads[op] = got[i]
 	}
-	got, err := run(withPlan(ctx, p), request)
+	state, err := run(withPlan(ctx, p), request)
 	if p.unforeseen {
 		return run(ctx, request)
 	}
-	return got, err
+	return state, err
 }

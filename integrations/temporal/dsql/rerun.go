@@ -18,7 +18,8 @@ import (
 // their rows anew in each run, and what an operation commits before its last transaction (history
 // nodes) may be written twice.
 //
-// A conflict whose retries are used up and a connection lost before COMMIT are ResourceExhausted, of which Temporal knows that nothing was applied.
+// A conflict whose retries are used up and a connection lost before COMMIT are ResourceExhausted, of which Temporal
+// knows that nothing was applied.
 //
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
@@ -57,7 +58,7 @@ func retried[Q, A any](ctx context.Context, operation string, run func(context.C
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return got, err
+			return got, notApplied(o.conflict)
 		}
 	}
 }

@@ -52,9 +52,17 @@ func joined(calls []planned) ([]step, args) {
 	return steps, all
 }
 
-// script runs calls as one transaction in one round trip. wanted: their answers are, in the order of the calls;
-// the script only reads then.
-func (e *engine) script(ctx context.Context, operation string, calls []planned, wanted bool) ([]answer, *Error, error) {
+// What is asked of a script beyond its outcome.
+type wanted int
+
+const (
+	nothing wanted = iota
+	answers        // in the order of the calls
+	reads          // the same, of a script that only reads
+)
+
+// script runs calls as one transaction in one round trip.
+func (e *engine) script(ctx context.Context, operation string, calls []planned, want wanted) ([]answer, *Error, error) {
 	if err := e.use(); err != nil {
 		return nil, nil, err
 	}
@@ -72,8 +80,10 @@ func (e *engine) script(ctx context.Context, operation string, calls []planned, 
 	steps, all := joined(calls)
 	var results *C.struct_dsql_result
 	readOnly := C.int(0)
-	if wanted {
+	if want == reads {
 		readOnly = 1
+	}
+	if want != nothing {
 		results = (*C.struct_dsql_result)(C.calloc(C.size_t(len(steps)), C.sizeof_struct_dsql_result))
 		if results == nil {
 			return nil, nil, errors.New("dsql: out of memory")
@@ -88,11 +98,11 @@ func (e *engine) script(ctx context.Context, operation string, calls []planned, 
 	var cerr C.struct_dsql_err
 	rc := C.bridge_script(e.c, cName(operation), operationOf(ctx), (*C.struct_bridge_step)(unsafe.Pointer(&steps[0])), C.size_t(len(steps)),
 		values, C.size_t(len(all.values)), unsafe.Pointer(&all.bytes[0]), readOnly, w.handle, limit(ctx), results, &cerr)
-	answers := taken(results, len(steps))
+	got := taken(results, len(steps))
 	if rc != 0 {
 		return nil, newError(operation, rc, &cerr), nil
 	}
-	return answers, nil, nil
+	return got, nil, nil
 }
 
 func taken(results *C.struct_dsql_result, count int) []answer {
@@ -123,10 +133,17 @@ func runPlan[Q, A any](ctx context.Context, e *engine, operation string, p *plan
 	if err != nil || !p.fits() {
 		return retried(ctx, operation, run, request)
 	}
-	_, failed, err := e.script(ctx, operation, p.steps, false)
+	want := nothing
+	if p.counts {
+		want = answers
+	}
+	results, failed, err := e.script(ctx, operation, p.steps, want)
 	if err != nil {
 		var none A
-		return none, err
+		return none, unsent(operation, err)
+	}
+	if n := len(results); n > 0 {
+		p.changed = results[n-1].affected
 	}
 	if failed == nil || failed.is(C.DSQL_APPLIED) {
 		return got, nil
@@ -136,7 +153,7 @@ func runPlan[Q, A any](ctx context.Context, e *engine, operation string, p *plan
 		return retried(ctx, operation, run, request)
 	}
 	var none A
-	return none, scriptError(ctx, operation, failed)
+	return none, scriptError(operation, failed)
 }
 
 func scriptedErr[Q any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) error, request Q) error {
@@ -146,20 +163,32 @@ func scriptedErr[Q any](ctx context.Context, e *engine, operation string, p *pla
 	return err
 }
 
-// scriptError is Temporal's error for a script that did not end well. After Unavailable a shard is taken anew,
-// which costs more than the failure; what was certainly not applied is therefore ResourceExhausted, which
-// Temporal knows to mean that.
-func scriptError(ctx context.Context, operation string, failed *Error) error {
-	switch failed.rc {
-	case rcCommitUnknown:
+// scriptError is Temporal's error for a script that did not end well. After anything but the errors it knows to
+// mean that nothing was applied it takes the shard anew, which costs more than the failure. Of a script that is said
+// whenever COMMIT was not on its way, also when the caller's time was up by then. What will not pass a little later
+// either is Unavailable, as in Temporal's own store.
+func scriptError(operation string, failed *Error) error {
+	switch C.dsql_rc_class(C.enum_dsql_rc(failed.rc)) {
+	case C.DSQL_CLASS_UNKNOWN:
 		return &persistence.TimeoutError{Msg: fmt.Sprintf("%s: %s", operation, failed.Error())}
-	case C.DSQL_CONFLICT, C.DSQL_SCHEMA_CHANGED, C.DSQL_LOST, C.DSQL_EMPTY, C.DSQL_THROTTLED, C.DSQL_LIMIT, C.DSQL_UNAVAILABLE:
+	case C.DSQL_CLASS_RETRY, C.DSQL_CLASS_BUSY, C.DSQL_CLASS_LOST:
 		return notApplied(failed)
 	}
-	return outward(ctx, failed)
+	if failed.is(rcCancelled) {
+		return notApplied(failed)
+	}
+	return serviceerror.NewUnavailablef("%v: %v", operation, failed)
 }
 
-func notApplied(failed *Error) error {
+// unsent is the error of a script that did not even get to C.
+func unsent(operation string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return notApplied(fmt.Errorf("dsql: %s: waiting for a connection: %w", operation, err))
+	}
+	return err
+}
+
+func notApplied(failed error) error {
 	return &serviceerror.ResourceExhausted{
 		Cause:   enumspb.RESOURCE_EXHAUSTED_CAUSE_SYSTEM_OVERLOADED,
 		Scope:   enumspb.RESOURCE_EXHAUSTED_SCOPE_SYSTEM,

@@ -71,7 +71,15 @@ func (s *taskStore) CreateTasks(ctx context.Context, request *persistence.Intern
 }
 
 func (s *taskStore) CompleteTasksLessThan(ctx context.Context, request *persistence.CompleteTasksLessThanRequest) (int, error) {
-	return rerun(ctx, s.e, "CompleteTasksLessThan", s.TaskStore.CompleteTasksLessThan, request)
+	if request.ConditionRangeID == 0 { // one statement, which libdsql sends in portions if it must
+		return rerun(ctx, s.e, "CompleteTasksLessThan", s.TaskStore.CompleteTasksLessThan, request)
+	}
+	p := &plan{queue: &request.ConditionRangeID, counts: true, changed: -1}
+	n, err := scripted(ctx, s.e, "CompleteTasksLessThan", p, s.TaskStore.CompleteTasksLessThan, request)
+	if err == nil && p.changed >= 0 {
+		n = int(p.changed)
+	}
+	return n, err
 }
 
 func (s *taskStore) UpdateTaskQueueUserData(ctx context.Context, request *persistence.InternalUpdateTaskQueueUserDataRequest) error {

@@ -4,9 +4,14 @@
 # not have: with AGAIN=N the tests that failed are run up to N times more, and it is said.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
+# shellcheck source=integrations/temporal/test/stock.bash
+. "$(dirname "$0")/stock.bash"
 export DSQL_POOL_MAX_OPEN=20
 built=$root/build/temporal
 start_cluster --port 0
+start_stock_postgres
+make_stock_database
+export STOCK_POSTGRES=$scratch/stock # what the adapter answers is compared with what Temporal's own plugin answers
 "$built/audit"
 "$built/server"
 plugin() { timeout 600 "$built/plugin" -test.timeout 590s; }
