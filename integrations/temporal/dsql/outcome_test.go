@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 )
 
 // counted is the sum of a counter's series of one operation, as the process's page shows it.
@@ -45,83 +46,162 @@ func (o *world) counted(t *testing.T, name, operation string) int {
 	return int(sum)
 }
 
-// Conflicts are run again in C, under the operation's name; buffered events get new ids in a re-run.
-func TestConflictsAreRunAgainByName(t *testing.T) {
-	o, ctx := newWorld(t), context.Background()
-	r := o.current()
-	before := o.counted(t, "dsql_tx_retries_total", "UpdateWorkflowExecution")
-	fault(t, "conflict-commit=3x")
+// opened gives a world whose rows another pool shows, and the operations in it that carry a range id.
+func opened(t *testing.T) (*world, []owned) {
+	t.Helper()
+	o := newWorld(t)
+	owner := storesOf(t, newTestFactory(t, SQLConfig(map[string]any{"maxConns": 2})))
 	t.Cleanup(func() { fault(t, "clear") })
-	if err := o.scripts.executions.UpdateWorkflowExecution(ctx, o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent)); err != nil {
-		t.Fatal(err)
-	}
-	if n := o.counted(t, "dsql_tx_retries_total", "UpdateWorkflowExecution") - before; n != 3 {
-		t.Errorf("%d retries of UpdateWorkflowExecution", n)
-	}
-	got, err := o.scripts.executions.GetWorkflowExecution(ctx, &persistence.GetWorkflowExecutionRequest{
-		ShardID: o.shard, NamespaceID: o.namespace, WorkflowID: r.workflow, RunID: r.id,
+	return o, o.owned(owner)
+}
+
+// readable waits until both pools answer: a fault may have cost them their connections, and how soon there are others
+// is the machine's business.
+func (o *world) readable(rows func() string) string {
+	o.t.Helper()
+	fault(o.t, "clear")
+	var there string
+	eventually(o.t, "both stores answer", func() bool {
+		_, err := o.stock.shards.GetOrCreateShard(context.Background(), &persistence.InternalGetOrCreateShardRequest{ShardID: o.shard})
+		there = rows()
+		return err == nil && !strings.Contains(there, "dsql:")
 	})
-	if err != nil || len(got.State.BufferedEvents) != 1 {
-		t.Errorf("%d buffered events: %v", len(got.State.BufferedEvents), err)
+	return there
+}
+
+// Conflicts at 5 % of commits: operations of every name meet some, are run again in C under that name, and succeed.
+func TestConflictsAreRunAgainByName(t *testing.T) {
+	o, all := opened(t)
+	o.stock = o.scripts // what is prepared meets conflicts, too
+	fault(t, "conflict-commit=5%", "seed=17")
+	waiting := map[string]int{}
+	for _, op := range all {
+		waiting[op.operation] = o.counted(t, "dsql_tx_retries_total", op.operation)
+	}
+	for turn := 0; len(waiting) > 0; turn++ {
+		if turn == 5000 {
+			t.Fatalf("no conflict in %d operations: %v", turn, waiting)
+		}
+		op := all[turn%len(all)]
+		run, _, rows := op.prepare()
+		before := rows()
+		if err := run(); err != nil {
+			t.Fatalf("%s: %v", op.name, err)
+		}
+		if rows() == before {
+			t.Fatalf("%s: %s, before and after", op.name, before)
+		}
+		if seen, ok := waiting[op.operation]; ok && o.counted(t, "dsql_tx_retries_total", op.operation) > seen {
+			delete(waiting, op.operation)
+		}
 	}
 }
 
-// A conflict whose retries are used up was certainly not applied, which Temporal must know: after any other
-// error it takes the shard anew.
+// A conflict whose retries are used up was certainly not applied, which Temporal must know: after any other error it
+// takes the shard anew.
 func TestConflictsUsedUpAreResourceExhausted(t *testing.T) {
 	t.Setenv("DSQL_RETRY_MAX_RETRIES", "1")
-	o, ctx := newWorld(t), context.Background()
-	r := o.current()
-	fault(t, "conflict-commit=100%")
-	t.Cleanup(func() { fault(t, "clear") })
-	for name, s := range map[string]func() error{
-		"script": func() error {
-			return o.scripts.executions.UpdateWorkflowExecution(ctx, o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent))
-		},
-		"statement by statement": func() error {
-			return rerunErr(ctx, o.f.db.e, "test", o.stock.executions.UpdateWorkflowExecution, o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent))
-		},
-	} {
+	o, all := opened(t)
+	for _, op := range all {
+		run, _, rows := op.prepare()
+		before := rows()
+		fault(t, "conflict-commit=100%")
 		var exhausted *serviceerror.ResourceExhausted
-		if err := s(); !errors.As(err, &exhausted) {
-			t.Errorf("%s: %T: %v", name, err, err)
+		if err := run(); !errors.As(err, &exhausted) {
+			t.Errorf("%s: %T: %v", op.name, err, err)
+		}
+		fault(t, "clear")
+		if now := rows(); now != before {
+			t.Errorf("%s: %s, and now %s", op.name, before, now)
+		}
+	}
+	fault(t, "conflict-commit=100%")
+	var exhausted *serviceerror.ResourceExhausted
+	err := rerunErr(context.Background(), o.f.db.e, "test", func(ctx context.Context, id int32) error {
+		return bump(ctx, o.f.db, id, func() {})
+	}, o.shard)
+	if !errors.As(err, &exhausted) {
+		t.Errorf("statement by statement: %T: %v", err, err)
+	}
+}
+
+// A lost answer to COMMIT is Temporal's timeout, and no operation is run again, neither as a script nor statement by
+// statement: it is there once if it was applied, and not at all otherwise.
+func TestUnknownCommitOfAScriptIsATimeout(t *testing.T) {
+	for what, applied := range map[string]bool{"close-commit=1x": false, "close-applied=1x": true} {
+		o, all := opened(t)
+		for _, op := range all {
+			run, _, rows := op.prepare()
+			before, retries := rows(), o.counted(t, "dsql_tx_retries_total", op.operation)
+			fault(t, what)
+			var timeout *persistence.TimeoutError
+			if err := run(); !errors.As(err, &timeout) {
+				t.Errorf("%s, %s: %T: %v", what, op.name, err, err)
+			}
+			if n := o.counted(t, "dsql_tx_retries_total", op.operation) - retries; n != 0 {
+				t.Errorf("%s, %s: %d retries", what, op.name, n)
+			}
+			if now := o.readable(rows); (now != before) != applied {
+				t.Errorf("%s, %s: %s, and now %s", what, op.name, before, now)
+			}
 		}
 	}
 }
 
-// A lost answer to COMMIT is Temporal's timeout, and the operation is not run again, neither as a script nor
-// statement by statement.
-func TestUnknownCommitOfAScriptIsATimeout(t *testing.T) {
-	for what, version := range map[string]int64{"close-commit=1x": 1, "close-applied=1x": 2} {
-		o, ctx := newWorld(t), context.Background()
-		r := o.current()
-		before := o.counted(t, "dsql_tx_retries_total", "UpdateWorkflowExecution")
-		fault(t, what)
-		t.Cleanup(func() { fault(t, "clear") })
-		var timeout *persistence.TimeoutError
-		err := o.scripts.executions.UpdateWorkflowExecution(ctx, o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent))
-		if !errors.As(err, &timeout) {
-			t.Errorf("%s: %T: %v", what, err, err)
+// A cluster that lets nobody in: nothing was sent, so nothing was applied, whether the operation gave up or its
+// caller's time was up.
+func TestNoConnectionIsResourceExhausted(t *testing.T) {
+	t.Setenv("DSQL_RESERVOIR_EMPTY_WAIT", "300ms")
+	o, all := opened(t)
+	for _, op := range all {
+		run, _, rows := op.prepare()
+		before := rows()
+		fault(t, "refuse=100%", "drop=100%")
+		eventually(t, "the pool has no connection", func() bool { return o.f.db.e.connections() == 0 })
+		var exhausted *serviceerror.ResourceExhausted
+		if err := run(); !errors.As(err, &exhausted) {
+			t.Errorf("%s: %T: %v", op.name, err, err)
 		}
-		if n := o.counted(t, "dsql_tx_retries_total", "UpdateWorkflowExecution") - before; n != 0 {
-			t.Errorf("%s: %d retries", what, n)
+		if now := o.readable(rows); now != before {
+			t.Errorf("%s: %s, and now %s", op.name, before, now)
 		}
-		// The endpoint has just closed a connection: what is asked here is what stands in the row, not how soon
-		// a busy machine has another connection.
-		var got *persistence.InternalGetWorkflowExecutionResponse
-		for range 100 {
-			got, err = o.stock.executions.GetWorkflowExecution(ctx, &persistence.GetWorkflowExecutionRequest{
-				ShardID: o.shard, NamespaceID: o.namespace, WorkflowID: r.workflow, RunID: r.id,
-			})
-			if err == nil {
-				break
-			}
-			time.Sleep(100 * time.Millisecond)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	soon, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer stop()
+	fault(t, "refuse=100%", "drop=100%")
+	eventually(t, "the pool has no connection", func() bool { return o.f.db.e.connections() == 0 })
+	for _, ctx := range []context.Context{ended, soon} {
+		var exhausted *serviceerror.ResourceExhausted
+		if err := o.scripts.executions.AddHistoryTasks(ctx, o.tasksRequest()); !errors.As(err, &exhausted) {
+			t.Errorf("%T: %v", err, err)
 		}
+	}
+}
+
+// Statement by statement: a connection that is lost before COMMIT is sent has applied nothing.
+func TestLostBeforeCommitIsResourceExhausted(t *testing.T) {
+	d := open(t, 1)
+	filter := sqlplugin.ShardsFilter{ShardID: newShard(t, d)}
+	err := rerunErr(context.Background(), d.e, "test", func(ctx context.Context, _ struct{}) error {
+		tx, err := d.BeginTx(ctx)
 		if err != nil {
-			t.Errorf("%s: the row can't be read: %T: %v", what, err, err)
-		} else if got.DBRecordVersion != version {
-			t.Errorf("%s: version %d", what, got.DBRecordVersion)
+			return err
 		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.WriteLockShards(ctx, filter); err != nil {
+			return err
+		}
+		fault(t, "drop=100%")
+		if _, err = tx.WriteLockShards(ctx, filter); err == nil {
+			t.Error("the connection is not lost")
+			return nil
+		}
+		return errors.New(err.Error())
+	}, struct{}{})
+	var exhausted *serviceerror.ResourceExhausted
+	if !errors.As(err, &exhausted) {
+		t.Errorf("%T: %v", err, err)
 	}
 }

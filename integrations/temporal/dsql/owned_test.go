@@ -111,7 +111,7 @@ func (o *world) shardOwned(owner stores) []owned {
 		}),
 		owned{"shard", "UpdateShard", func() (func() error, func() error, func() string) {
 			request := &persistence.InternalUpdateShardRequest{
-				ShardID: o.shard, RangeID: o.rangeID, PreviousRangeID: o.rangeID, ShardInfo: blob(fmt.Sprint("written at ", o.rangeID)),
+				ShardID: o.shard, RangeID: o.rangeID, PreviousRangeID: o.rangeID, ShardInfo: blob("written as " + o.id()),
 			}
 			return func() error { return s.shards.UpdateShard(ctx, request) }, takeOver, func() string {
 				got, err := owner.shards.GetOrCreateShard(ctx, &persistence.InternalGetOrCreateShardRequest{ShardID: o.shard})
