@@ -199,8 +199,7 @@ static enum dsql_rc parse_fields(struct check *check, struct dsql_strbuf *scratc
 static bool parse_expires(struct dsql_span text, int64_t *expires_s)
 {
     return text.len > 0 && text.ptr[0] >= '0' && text.ptr[0] <= '9' &&
-           dsql_span_to_i64(text, expires_s) && *expires_s >= 1 &&
-           *expires_s <= DSQL_TOKEN_EXPIRES_MAX_S;
+           dsql_span_to_i64(text, expires_s) && *expires_s >= 1;
 }
 
 static bool parse_credential(struct claim *claim)
@@ -212,15 +211,22 @@ static bool parse_credential(struct claim *claim)
            dsql_span_cut(rest, '/', &claim->service, &claim->terminator);
 }
 
+/* host/?query, or host?query as the SDK for Go writes it: an empty path is signed as "/". */
+static bool cut_url(struct dsql_span token, struct dsql_span *host, struct dsql_span *query)
+{
+    struct dsql_span path;
+    if (!dsql_span_cut(token, '?', host, query))
+        return false;
+    return !dsql_span_cut(*host, '/', host, &path) || path.len == 0;
+}
+
 static enum dsql_rc parse_claim(struct check *check, struct dsql_span token,
                                 struct dsql_strbuf *scratch)
 {
     struct claim *claim = &check->claim;
-    if (!dsql_span_cut(token, '/', &claim->host, &claim->query) ||
-        !dsql_span_starts(claim->query, DSQL_SPAN("?")))
+    if (!cut_url(token, &claim->host, &claim->query))
         return refuse(check, DSQL_TOKEN_MALFORMED,
                       "Malformed token: it is not a presigned URL without its scheme");
-    claim->query = dsql_span_from(claim->query, 1);
     enum dsql_rc rc = parse_fields(check, scratch);
     if (rc)
         return rc;
@@ -231,6 +237,9 @@ static enum dsql_rc parse_claim(struct check *check, struct dsql_span token,
         return refuse(check, DSQL_TOKEN_MALFORMED,
                       "Malformed token: X-Amz-Expires is not within 1 to %d",
                       DSQL_TOKEN_EXPIRES_MAX_S);
+    if (claim->expires_s > DSQL_TOKEN_EXPIRES_MAX_S)
+        return refuse(check, DSQL_TOKEN_MALFORMED,
+                      "X-Amz-Expires must be less than a week (in seconds)");
     if (!parse_credential(claim))
         return refuse(check, DSQL_TOKEN_MALFORMED,
                       "Malformed token: X-Amz-Credential does not have five parts");

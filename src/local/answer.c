@@ -5,6 +5,12 @@
 #include "pgwire/backend.h"
 #include "pgwire/put_backend.h"
 
+/* Whether the place of an error is inside a function of ours. */
+static bool names_ours(struct dsql_span where)
+{
+    return memmem(where.ptr, where.len, "dsql_", 5) || memmem(where.ptr, where.len, "sys.wait", 8);
+}
+
 /* An error in its true form: a refusal of ours gets its own words. */
 static void relay_error(struct dsql_session *session, const struct dsql_pg_report *report,
                         struct dsql_span raw)
@@ -19,8 +25,7 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
     dsql_local_count_error(&session->front->counts, ours ? words.message : report->message);
     if (ours)
         dsql_pg_put_error(out, &words);
-    else if (dsql_pg_report_get(report, 'W', &where) &&
-             memmem(where.ptr, where.len, "sys.dsql_", 9))
+    else if (dsql_pg_report_get(report, 'W', &where) && names_ours(where))
         dsql_pg_put_error(out, report); /* without the places in our own functions */
     else
         dsql_strbuf_add(out, raw);

@@ -1,6 +1,7 @@
 #include "local/backend.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -136,6 +137,15 @@ static struct dsql_backend *obtain(struct dsql_session *session)
     return all->count < DSQL_BACKENDS_MAX ? open_one(session) : NULL;
 }
 
+/* Whom it serves now, for sys.current_session_id(). */
+static void put_session_id(const struct dsql_session *session)
+{
+    char sql[64];
+    (void)snprintf(sql, sizeof(sql), "set dsql.session_id to '%s'", session->id);
+    dsql_pg_put_query(&session->backend->out.bytes, dsql_span_of(sql));
+    session->backend->hidden++;
+}
+
 bool dsql_backend_need(struct dsql_session *session)
 {
     if (session->backend) {
@@ -156,6 +166,7 @@ bool dsql_backend_need(struct dsql_session *session)
         backend->hidden++;
         backend->soiled = backend->primed = false;
     }
+    put_session_id(session);
     backend->hidden += dsql_names_replay(&session->names, &backend->out.bytes);
     return true;
 }

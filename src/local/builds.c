@@ -50,7 +50,7 @@ static void on_time(struct dsql_timer *timer)
 {
     struct dsql_builds *builds = DSQL_CONTAINER_OF(timer, struct dsql_builds, timer);
     char sql[80];
-    (void)snprintf(sql, sizeof(sql), "select * from sys.dsql_end_builds(%lld)",
+    (void)snprintf(sql, sizeof(sql), "select * from pg_catalog.dsql_end_builds(%lld)",
                    (long long)(delay_ns(builds) / DSQL_MS));
     builds->answered = false; /* before it is asked: a lost connection is told at once */
     if (!dsql_aside_ask(&builds->aside, dsql_span_of(sql)))

@@ -1,6 +1,6 @@
 /*
  * Index builds that take their time or fail, by request (the faults index-delay and index-fail).
- * The index is there at once but not valid, and its job is `processing`; when it has taken as long
+ * The index is there at once but not valid, and its job is `submitted`; when it has taken as long
  * as the fault in force says, the front ends the job, as `completed` or `failed`, and that changes
  * the catalogue for everybody.
  * Without a fault a build is done at once, with the statement that asks for it.

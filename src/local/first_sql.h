@@ -23,6 +23,11 @@
 #define DSQL_LOCAL_SECRET_NAME "dsql.secret"
 #define DSQL_LOCAL_SECRET_LEN  64
 
+/* What the service says it is. */
+#define DSQL_LOCAL_SERVER_VERSION     "16.15"
+#define DSQL_LOCAL_SERVER_VERSION_NUM 160015
+#define DSQL_LOCAL_VERSION_TEXT       "PostgreSQL 16"
+
 extern const char dsql_local_first_sql[];
 
 #endif

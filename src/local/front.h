@@ -30,6 +30,7 @@
 #include "base/secret.h"
 #include "core/bucket.h"
 #include "local/backend.h"
+#include "local/base32_id.h"
 #include "local/builds.h"
 #include "local/counts.h"
 #include "local/fault.h"
@@ -123,7 +124,8 @@ struct dsql_session {
     char *startup; /* the StartupMessage for PostgreSQL */
     size_t startup_len;
     char user[64];
-    char next_tag[32]; /* under which the next command completes; empty for its own */
+    char id[DSQL_BASE32_ID_LEN + 1]; /* sys.current_session_id() */
+    char next_tag[32];               /* under which the next command completes; empty for its own */
 };
 
 enum { DSQL_ADMISSIONS_MAX = 16384 };

@@ -22,11 +22,16 @@ static const char denied[] = "unable to accept connection, access denied";
 static const struct {
     struct dsql_span name, value;
 } parameters[] = {
-    {{"server_version", 14}, {"16.15", 5}},   {{"server_encoding", 15}, {"UTF8", 4}},
-    {{"client_encoding", 15}, {"UTF8", 4}},   {{"DateStyle", 9}, {"ISO, MDY", 8}},
-    {{"IntervalStyle", 13}, {"postgres", 8}}, {{"TimeZone", 8}, {"UTC", 3}},
-    {{"integer_datetimes", 17}, {"on", 2}},   {{"standard_conforming_strings", 27}, {"on", 2}},
-    {{"is_superuser", 12}, {"off", 3}},       {{"default_transaction_read_only", 29}, {"off", 3}},
+    {{"server_version", 14}, {DSQL_LOCAL_SERVER_VERSION, sizeof(DSQL_LOCAL_SERVER_VERSION) - 1}},
+    {{"server_encoding", 15}, {"UTF8", 4}},
+    {{"client_encoding", 15}, {"UTF8", 4}},
+    {{"DateStyle", 9}, {"ISO, MDY", 8}},
+    {{"IntervalStyle", 13}, {"postgres", 8}},
+    {{"TimeZone", 8}, {"UTC", 3}},
+    {{"integer_datetimes", 17}, {"on", 2}},
+    {{"standard_conforming_strings", 27}, {"on", 2}},
+    {{"is_superuser", 12}, {"off", 3}},
+    {{"default_transaction_read_only", 29}, {"off", 3}},
     {{"in_hot_standby", 14}, {"off", 3}},
 };
 
@@ -151,6 +156,9 @@ static bool admit(struct dsql_session *session)
 
 static void begin_login(struct dsql_session *session, const struct dsql_pg_startup *startup)
 {
+    unsigned char id[DSQL_BASE32_ID_BYTES];
+    dsql_random_bytes(id, sizeof(id));
+    dsql_base32_id(id, session->id);
     struct dsql_span user = DSQL_SPAN(""), database = DSQL_SPAN("");
     struct dsql_sql_refusal refusal;
     struct dsql_strbuf name, wrong;

@@ -14,9 +14,7 @@ static const struct {
     struct dsql_span name;
     const char *sql;
 } shown[] = {
-    {{"server_version", 14}, "select '16.15' as server_version"},
-    {{"server_version_num", 18}, "select '160015' as server_version_num"},
-    {{"max_connections", 15}, "select '20' as max_connections"},
+    {{"max_connections", 15}, "select pg_catalog.dsql_shown('20') as max_connections"},
 };
 
 /* The inside of a literal. */
@@ -108,7 +106,7 @@ bool dsql_rewrite_is_build(const struct dsql_sql_script *script, const struct ds
 static void add_job(struct dsql_strbuf *sb, struct dsql_build_fate fate,
                     const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
 {
-    dsql_strbuf_add_str(sb, "select sys.dsql_run_job(");
+    dsql_strbuf_add_str(sb, "select pg_catalog.dsql_run_job(");
     dsql_rewrite_literal(sb, dsql_sql_stmt_text(script, stmt));
     dsql_strbuf_addf(sb, ", %s, %s) as job_id", fate.slow ? "true" : "false",
                      fate.fails ? "true" : "false");
@@ -116,7 +114,7 @@ static void add_job(struct dsql_strbuf *sb, struct dsql_build_fate fate,
 
 static void add_iam(struct dsql_strbuf *sb, const struct dsql_sql_stmt *stmt)
 {
-    dsql_strbuf_addf(sb, "call sys.dsql_iam('%s', ",
+    dsql_strbuf_addf(sb, "call pg_catalog.dsql_iam('%s', ",
                      stmt->kind == DSQL_SQL_IAM_GRANT ? "GRANT" : "REVOKE");
     dsql_rewrite_literal(sb, dsql_span_of(stmt->name ? stmt->name : ""));
     dsql_strbuf_add_str(sb, ", ");
@@ -140,7 +138,8 @@ bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index, struct dsql
         return true;
     }
     if (stmt->kind == DSQL_SQL_SHOW && (stmt->flags & DSQL_SQL_FRONT_SETTING)) {
-        dsql_strbuf_addf(sb, "select '%s' as disable_sync_create_index", sync_index ? "off" : "on");
+        dsql_strbuf_addf(sb, "select pg_catalog.dsql_shown('%s') as disable_sync_create_index",
+                         sync_index ? "off" : "on");
         return true;
     }
     for (size_t i = 0; i < DSQL_COUNT_OF(shown) && stmt->kind == DSQL_SQL_SHOW && stmt->name; i++) {

@@ -182,7 +182,7 @@ static void read_first(struct dsql_session *session)
         dsql_session_close(session);
     } else if (code >> 16 == 3) {
         dsql_session_fatal(
-            session, DSQL_LOCAL_NO_TLS, "08006",
+            session, DSQL_LOCAL_NO_TLS, "08P01",
             "unable to accept connection, SSL is mandatory. AWS Authentication is required.", "");
         send_plain(session, dsql_outbox_waiting(&session->to_client));
         dsql_session_close(session);

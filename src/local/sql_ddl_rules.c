@@ -120,6 +120,9 @@ void dsql_sql_check_drop(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     struct dsql_tree type = dsql_tree_get(stmt, "removeType");
     if (is_one_of(type, relations, DSQL_COUNT_OF(relations)))
         note_dropped(judge, dsql_tree_get(stmt, "objects"));
+    else if (dsql_tree_is(type, "OBJECT_TRIGGER") &&
+             dsql_tree_true(dsql_tree_get(stmt, "missing_ok")))
+        return; /* there is none, and PostgreSQL says so in a notice */
     else if (!is_one_of(type, others, DSQL_COUNT_OF(others)))
         dsql_sql_judge_unsupported(judge, "unsupported object in DROP statement");
 }

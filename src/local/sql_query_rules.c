@@ -2,9 +2,8 @@
  * Rules for what may occur anywhere in a statement, at any depth: one pass over all keys of its
  * tree.
  */
-#include <stdio.h>
-
 #include "local/sql_rules.h"
+#include "local/sql_type.h"
 
 /* Functions that Aurora DSQL does not have. A name that ends in * stands for all that begin so. */
 static const struct {
@@ -17,15 +16,9 @@ static const struct {
     {"inet_server_addr", "42883", "() does not exist"},
 };
 
-/* Text search exists, but without any configuration: these need one and take the default unless
- * they are told. */
-static const struct {
-    const char *name;
-    size_t args; /* without a configuration */
-} text_search[] = {
-    {"to_tsvector", 1},      {"to_tsquery", 1},           {"plainto_tsquery", 1},
-    {"phraseto_tsquery", 1}, {"websearch_to_tsquery", 1}, {"ts_headline", 2},
-};
+/* Types that are refused in expressions too, called by name. Whether the others are is not
+ * recorded. */
+static const char *const refused_types[] = {"line", "circle"};
 
 struct call {
     char schema[DSQL_SQL_NAME_MAX], name[DSQL_SQL_NAME_MAX];
@@ -62,15 +55,19 @@ static void check_missing_function(struct dsql_sql_judge *judge, const struct ca
                                   "function %s%s", call->name, missing_functions[i].behind);
 }
 
-static void check_text_search(struct dsql_sql_judge *judge, const struct call *call)
+static void refuse_type(struct dsql_sql_judge *judge, const char *name)
 {
-    for (size_t i = 0; i < DSQL_COUNT_OF(text_search); i++) {
-        if (strcmp(text_search[i].name, call->name) != 0)
-            continue;
-        if (dsql_tree_count(call->args) == text_search[i].args)
-            dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "42704",
-                                  "text search configuration \"english\" does not exist");
-    }
+    for (size_t i = 0; i < DSQL_COUNT_OF(refused_types); i++)
+        if (strcmp(refused_types[i], name) == 0)
+            dsql_sql_judge_unsupported(judge, "datatype %s not supported", name);
+}
+
+static void check_cast(struct dsql_sql_judge *judge, struct dsql_tree cast)
+{
+    struct dsql_sql_type type;
+    dsql_sql_type_read(dsql_tree_get(cast, "typeName"), &type);
+    if (type.use == DSQL_SQL_TYPE_REFUSED)
+        refuse_type(judge, type.shown);
 }
 
 /* set_config(name, value, is_local) is SET by another name. A name that is no literal is not
@@ -93,16 +90,10 @@ static void check_call(struct dsql_sql_judge *judge, struct dsql_tree func_call)
 {
     struct call call;
     read_call(func_call, &call);
-    if (strcmp(call.schema, "sys") == 0 && strcmp(call.name, "wait_for_job") == 0) {
-        struct dsql_sql_refusal refusal;
-        dsql_sql_refuse(&refusal, "42809", "sys.wait_for_job(unknown) is a procedure");
-        (void)snprintf(refusal.hint, sizeof(refusal.hint), "To call a procedure, use CALL.");
-        dsql_sql_judge_add(judge, &refusal);
-    }
     if (call.schema[0] != '\0' && strcmp(call.schema, "pg_catalog") != 0)
         return;
     check_missing_function(judge, &call);
-    check_text_search(judge, &call);
+    refuse_type(judge, call.name);
     check_set_config(judge, &call);
 }
 
@@ -162,6 +153,8 @@ void dsql_sql_check_query(struct dsql_sql_judge *judge, struct dsql_tree node)
     for (struct dsql_tree_walk w = dsql_tree_walk(node); dsql_tree_step(&w);) {
         if (key_is(&w, "FuncCall"))
             check_call(judge, w.value);
+        else if (key_is(&w, "TypeCast"))
+            check_cast(judge, w.value);
         else if (key_is(&w, "LockingClause"))
             check_locking(judge, w.value);
         else if (key_is(&w, "RangeTableSample"))

@@ -251,6 +251,19 @@ static void follow_body(struct statement *st, struct dsql_sql_token token)
     }
 }
 
+/* The service's own access method is the only one that may be named; PostgreSQL calls it btree. */
+static enum dsql_rc read_using(struct dsql_sql_scan *scan, const struct dsql_sql_lexer *lx,
+                               struct dsql_sql_token token)
+{
+    size_t offset = offset_of(lx, token);
+    struct dsql_sql_lexer ahead = *lx;
+    if (dsql_sql_token_is(dsql_sql_lex(&ahead), "btree_index"))
+        return blank(scan, lx->text, offset, ahead.at - offset);
+    return add_mark(scan,
+                    (struct dsql_sql_mark){
+                        DSQL_SQL_MARK_INDEX_USING, offset, token.text.len, {NULL, 0}, {NULL, 0}});
+}
+
 static enum dsql_rc read_token(struct dsql_sql_scan *scan, const struct dsql_sql_lexer *lx,
                                struct statement *st, size_t levels, struct dsql_sql_token token)
 {
@@ -260,11 +273,7 @@ static enum dsql_rc read_token(struct dsql_sql_scan *scan, const struct dsql_sql
     if ((st->create_table && levels == 1) || (st->alter_table && levels == 0))
         rc = strip_storage(scan, lx, st, token);
     if (st->create_index && levels == 0 && dsql_sql_token_is(token, "using"))
-        rc = add_mark(scan, (struct dsql_sql_mark){DSQL_SQL_MARK_INDEX_USING,
-                                                   offset_of(lx, token),
-                                                   token.text.len,
-                                                   {NULL, 0},
-                                                   {NULL, 0}});
+        rc = read_using(scan, lx, token);
     st->before = token;
     return rc;
 }

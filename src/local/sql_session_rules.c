@@ -102,6 +102,16 @@ static void keep_set_value(struct dsql_sql_judge *judge, struct dsql_tree args)
     dsql_sql_judge_value(judge, dsql_sql_literal(first));
 }
 
+/* What drivers send to state what holds anyway. */
+static bool says_what_is(struct dsql_tree kind, struct dsql_tree name, struct dsql_tree args)
+{
+    struct dsql_tree level;
+    if (dsql_tree_is(name, "session_authorization"))
+        return dsql_tree_is(kind, "VAR_SET_DEFAULT");
+    return dsql_tree_is(name, "SESSION CHARACTERISTICS") && dsql_tree_count(args) == 1 &&
+           dsql_sql_option(args, "transaction_isolation", &level);
+}
+
 void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree kind = dsql_tree_get(stmt, "kind"), name = dsql_tree_get(stmt, "name");
@@ -116,7 +126,10 @@ void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     struct dsql_tree args = dsql_tree_get(stmt, "args");
     keep_set_value(judge, args);
     check_isolation(judge, args); /* of SET TRANSACTION, which carries options instead of a value */
-    dsql_sql_check_setting(judge, name, local);
+    if (says_what_is(kind, name, args))
+        judge->stmt->flags |= DSQL_SQL_FRONT_SETTING;
+    else
+        dsql_sql_check_setting(judge, name, local);
 }
 
 void dsql_sql_check_role_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)

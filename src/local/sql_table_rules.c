@@ -30,36 +30,56 @@ static bool is_key(struct dsql_tree constraint)
            is_constraint(constraint, "CONSTR_UNIQUE");
 }
 
-static bool cache_is_stated(struct dsql_tree options)
+/* False if there is no CACHE; *cache is 0 for one that is no number. */
+static bool find_cache(struct dsql_tree options, int64_t *cache)
 {
     struct dsql_tree arg;
-    int64_t cache;
-    return dsql_sql_option(options, "cache", &arg) && dsql_tree_int(arg, &cache) &&
-           (cache == 1 || cache >= CACHE_MIN);
+    *cache = 0;
+    if (!dsql_sql_option(options, "cache", &arg))
+        return false;
+    (void)dsql_tree_int(arg, cache);
+    return true;
 }
 
-/* stmt is the Constraint of an identity column. */
+static bool is_cache_size(int64_t cache)
+{
+    return cache == 1 || cache >= CACHE_MIN;
+}
+
+/* stmt is the Constraint of an identity column. A size that is not allowed is class 22 here, and
+ * 0A000 in CREATE SEQUENCE. */
 void dsql_sql_check_identity(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
-    if (!cache_is_stated(dsql_tree_get(stmt, "options")))
+    int64_t cache;
+    if (!find_cache(dsql_tree_get(stmt, "options"), &cache))
         dsql_sql_judge_unsupported(judge, "identity column %s", cache_advice);
+    else if (!is_cache_size(cache))
+        dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "22023",
+                              "CACHE (%lld) must be greater than or equal to %d or equal to 1",
+                              (long long)cache, CACHE_MIN);
+}
+
+/* What is no whole number is refused by PostgreSQL itself, with 22023. */
+static void check_sequence_type(struct dsql_sql_judge *judge, struct dsql_tree type_name)
+{
+    struct dsql_sql_type type;
+    dsql_sql_type_read(type_name, &type);
+    if (strcmp(type.name, "int2") == 0 || strcmp(type.name, "int4") == 0)
+        dsql_sql_judge_unsupported(judge, "datatype %s not supported, sequence type must be bigint",
+                                   type.shown);
 }
 
 void dsql_sql_check_sequence(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree options = dsql_tree_get(stmt, "options"), as;
+    int64_t cache;
     if (dsql_tree_is(dsql_tree_get(dsql_tree_get(stmt, "sequence"), "relpersistence"), "t"))
         dsql_sql_judge_unsupported(judge,
                                    "TEMPORARY or TEMP sequence not supported for CREATE SEQUENCE");
-    if (!cache_is_stated(options))
+    if (!find_cache(options, &cache) || !is_cache_size(cache))
         dsql_sql_judge_unsupported(judge, "CREATE SEQUENCE %s", cache_advice);
-    if (dsql_sql_option(options, "as", &as)) {
-        struct dsql_sql_type type;
-        dsql_sql_type_read(dsql_tree_as(as, "TypeName"), &type);
-        if (strcmp(type.name, "int8") != 0)
-            dsql_sql_judge_unsupported(
-                judge, "datatype %s not supported, sequence type must be bigint", type.shown);
-    }
+    if (dsql_sql_option(options, "as", &as))
+        check_sequence_type(judge, dsql_tree_as(as, "TypeName"));
 }
 
 /* stmt is a ColumnDef: its type and collation. */
@@ -252,6 +272,7 @@ void dsql_sql_check_create_table(struct dsql_sql_judge *judge, struct dsql_tree 
         {"partbound", "PARTITION OF"}, {"partspec", "PARTITION BY"},
         {"inhRelations", "INHERITS"},  {"ofTypename", "OF"},
         {"accessMethod", "USING"},     {"tablespacename", "TABLESPACE"},
+        {"options", "WITH"},
     };
     struct dsql_tree persistence = dsql_tree_get(dsql_tree_get(stmt, "relation"), "relpersistence");
     if (dsql_tree_is(persistence, "t"))

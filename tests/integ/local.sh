@@ -90,7 +90,7 @@ aws iam revoke app from 'arn:aws:iam::1:role/o''x';
 select count(*) from sys.iam_pg_role_mappings;
 SQL
 expect 0 local_exec -- psql -AtX -f "$scratch/jobs.sql"
-for line in 'completed|INDEX_BUILD|j' CALL 'AWS IAM GRANT' "arn:aws:iam::1:role/o'x|app" 'AWS IAM REVOKE' 0; do
+for line in 'completed|INDEX_BUILD|' t 'AWS IAM GRANT' "arn:aws:iam::1:role/o'x|app" 'AWS IAM REVOKE' 0; do
     contains "$out" "$line"
 done
 printf '%s\n' "$out" | grep -qE '^[a-z2-7]{26}$' || fail "no job id: $out"

@@ -31,7 +31,7 @@ stop_local
 layout=$(cat "$data/layout")
 
 # The same version finds its own SQL there and runs nothing.
-single 'drop procedure sys.wait_for_job(text)'
+single "delete from pg_proc where proname = 'wait_for_job'"
 start_local --port 0
 [ "$(procedures)" = 0 ] || fail "the first SQL ran again"
 stop_local
@@ -45,7 +45,7 @@ stop_local
 
 # A folder as layout 4 left it: it did not say which SQL ran, its mark lay among PostgreSQL's files, the folder
 # itself was PostgreSQL's, and the mode of some files was whatever the umask said.
-single 'drop procedure sys.wait_for_job(text)'
+single "delete from pg_proc where proname = 'wait_for_job'"
 rm "$data/first_sql"
 touch "$data/pg/dsql_ready_2"
 echo 4 >"$data/layout"
@@ -65,12 +65,12 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # SQL that fails ends the start, and the next start tries again.
-single 'drop event trigger dsql_limits; drop function sys.dsql_limit(boolean, text, text)'
-single 'create function sys.dsql_limit(too_many boolean, code text, message text) returns int language sql as $$ select 1 $$'
+single "delete from pg_proc where proname = 'dsql_limit'"
+single 'create function pg_catalog.dsql_limit(too_many boolean, code text, message text) returns int language sql as $$ select 1 $$'
 echo another >"$data/first_sql"
 expect 1 "$dsql" local --port 0 --data "$data"
 contains "$err" 'cannot change return type of existing function'
-single 'drop function sys.dsql_limit(boolean, text, text)'
+single "delete from pg_proc where proname = 'dsql_limit'"
 start_local --port 0
 [ "$(in_env psql -Atc 'select id from kept')" = 5 ] || fail "the data is gone"
 stop_local

@@ -54,14 +54,14 @@ fault index-delay=1h
 start_apply "$work/first"
 until_says "$work/first" 'waiting index '
 kill_apply
-index=$(sed -n 's/.*waiting index \([a-z_]*\): processing, [0-9]* s so far.*/\1/p' "$work/first" | head -n 1)
+index=$(sed -n 's/.*waiting index \([a-z_]*\): submitted, [0-9]* s so far.*/\1/p' "$work/first" | head -n 1)
 [ -n "$index" ] || { cat "$work/first"; exit 1; }
-[ "$(sql "select status from sys.jobs where status <> 'completed'")" = processing ]
+[ "$(sql "select status from sys.jobs where status <> 'completed'")" = submitted ]
 must_fail "$dsql" schema verify
 says "invalid index $index: 'dsql schema apply' rebuilds it"
 start_apply "$work/second"
-until_says "$work/second" "waiting index $index: processing"
-[ "$(sql "select count(*) from sys.jobs where status = 'processing'")" = 1 ]
+until_says "$work/second" "waiting index $index: submitted"
+[ "$(sql "select count(*) from sys.jobs where status = 'submitted'")" = 1 ]
 fault clear index-delay
 wait $pid || { cat "$work/second"; exit 1; }
 grep -qF "exists index $index" "$work/second"

@@ -302,8 +302,9 @@ TEST(no_byte_can_go)
     for (size_t i = 0; i < text.len; i++) {
         memcpy(copy, text.ptr, i);
         memcpy(copy + i, text.ptr + i + 1, text.len - i - 1);
+        /* The slash may: an empty path is signed as one. */
         assert_int_equal(verify((struct dsql_span){copy, text.len - 1}, "app", "20240827T000000Z"),
-                         DSQL_DENIED);
+                         text.ptr[i] == '/' ? DSQL_OK : DSQL_DENIED);
         assert_int_equal(verify((struct dsql_span){text.ptr, i}, "app", "20240827T000000Z"),
                          DSQL_DENIED);
     }
@@ -367,7 +368,8 @@ TEST(malformed)
         const char *from, *to, *hint;
     } cases[] = {
         {HOST "/?", "", "it is not a presigned URL without its scheme"},
-        {"/?", "?", "it is not a presigned URL without its scheme"},
+        {"/?", "/x?", "it is not a presigned URL without its scheme"},
+        {"/?", "//?", "it is not a presigned URL without its scheme"},
         {HOST, "https://" HOST, "it is not a presigned URL without its scheme"},
         {"Action=DbConnect&", "", "Action is missing"},
         {"X-Amz-Algorithm=AWS4-HMAC-SHA256&", "", "X-Amz-Algorithm is missing"},
@@ -382,7 +384,6 @@ TEST(malformed)
         {"Date=20240827T000000Z", "Date=20240230T000000Z",
          "X-Amz-Date is not like 20240827T000000Z"},
         {"Expires=900", "Expires=0", "X-Amz-Expires is not within 1 to 604800"},
-        {"Expires=900", "Expires=604801", "X-Amz-Expires is not within 1 to 604800"},
         {"Expires=900", "Expires=%2B900", "X-Amz-Expires is not within 1 to 604800"},
         {"Expires=900", "Expires=-900", "X-Amz-Expires is not within 1 to 604800"},
         {"Expires=900", "Expires=", "X-Amz-Expires is not within 1 to 604800"},
@@ -394,6 +395,8 @@ TEST(malformed)
         (void)snprintf(hint, sizeof(hint), "Malformed token: %s", cases[i].hint);
         expect_refused(edit(cases[i].from, cases[i].to), DSQL_TOKEN_MALFORMED, hint);
     }
+    expect_refused(edit("Expires=900", "Expires=604801"), DSQL_TOKEN_MALFORMED,
+                   "X-Amz-Expires must be less than a week (in seconds)");
     expect_refused(DSQL_SPAN(""), DSQL_TOKEN_MALFORMED,
                    "Malformed token: it is not a presigned URL without its scheme");
 }

@@ -1,5 +1,5 @@
 /*
- * sys.dsql_run_job(ddl, slow, fails): what stands in for CREATE INDEX ASYNC and ALTER TABLE ASYNC
+ * pg_catalog.dsql_run_job(ddl, slow, fails): what stands in for CREATE INDEX ASYNC and ALTER TABLE ASYNC
  * ... VALIDATE CONSTRAINT. Every client may call it, with any argument: the text must be exactly
  * one such statement, which runs with the caller's rights and nothing more. All that the job's row
  * says is read from the statement. The row is written as the superuser, by statements that are
@@ -7,6 +7,7 @@
  */
 #include "local/module/module.h"
 
+#include "local/base32_id.h"
 #include "local/first_sql.h"
 
 #include <access/htup_details.h>
@@ -26,12 +27,11 @@
 #include <parser/parser.h>
 #include <utils/builtins.h>
 #include <utils/inval.h>
+#include <utils/lsyscache.h>
 #include <utils/rel.h>
 #include <utils/relcache.h>
 #include <utils/syscache.h>
 #include <utils/timestamp.h>
-
-enum { ID_LEN = 26 };
 
 struct job {
     const char *kind, *tag;
@@ -69,12 +69,19 @@ static List *indexes_of(const RangeVar *table, Oid *relation)
 
 static void make_id(char *id)
 {
-    unsigned char bytes[ID_LEN];
+    unsigned char bytes[DSQL_BASE32_ID_BYTES];
     if (!pg_strong_random(bytes, sizeof(bytes)))
         ereport(ERROR, (errmsg("no randomness")));
-    for (int i = 0; i < ID_LEN; i++)
-        id[i] = "abcdefghijklmnopqrstuvwxyz234567"[bytes[i] % 32];
-    id[ID_LEN] = '\0';
+    dsql_base32_id(bytes, id);
+}
+
+PGDLLEXPORT Datum dsql_job_id(PG_FUNCTION_ARGS);
+PG_FUNCTION_INFO_V1(dsql_job_id);
+Datum dsql_job_id(PG_FUNCTION_ARGS)
+{
+    char id[DSQL_BASE32_ID_LEN + 1];
+    make_id(id);
+    PG_RETURN_TEXT_P(cstring_to_text(id));
 }
 
 /* The index is there, and nobody may use it yet. */
@@ -91,28 +98,39 @@ static void mark_not_valid(Oid index)
     table_close(rows, RowExclusiveLock);
 }
 
-/* Statements with nothing in them to be looked up by name but tables of sys. */
-static void write_rows(const struct job *job, const char *id, Oid relation, Oid built, bool fails)
+/* schema.name */
+static Datum qualified(Oid relation)
 {
-    static const char jobs[] = "insert into sys.jobs values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    return CStringGetTextDatum(quote_qualified_identifier(
+        get_namespace_name(get_rel_namespace(relation)), get_rel_name(relation)));
+}
+
+/* Statements with nothing in them to be looked up by name but tables of sys. What is done has no
+ * name any more, what is not has no time of a change. */
+static void write_rows(const struct job *job, const char *id, Oid object, Oid built, bool fails)
+{
+    static const char jobs[] = "insert into sys.jobs values ($1, $2, $3, $4, $5, $6, $7,"
+                               " date_trunc('second', $8), date_trunc('second', $9))";
     static const char builds[] = "insert into sys.dsql_builds values ($1, $2, $3, $4)";
     Oid types[] = {TEXTOID, TEXTOID, TEXTOID,        TEXTOID,       OIDOID,
                    OIDOID,  TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+    bool waits = OidIsValid(built);
     Datum values[] = {
         CStringGetTextDatum(id),
-        CStringGetTextDatum(OidIsValid(built) ? "processing" : "completed"),
-        CStringGetTextDatum(""),
+        CStringGetTextDatum(waits ? "submitted" : "completed"),
+        (Datum)0,
         CStringGetTextDatum(job->kind),
         ObjectIdGetDatum(RelationRelationId),
-        ObjectIdGetDatum(relation),
-        CStringGetTextDatum(job->table->relname),
+        ObjectIdGetDatum(object),
+        waits ? qualified(object) : (Datum)0,
         TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
         TimestampTzGetDatum(GetCurrentTimestamp()),
     };
-    if (SPI_execute_with_args(jobs, lengthof(types), types, values, NULL, false, 0) !=
+    const char *nulls = waits ? "  n     n" : "  n   n  ";
+    if (SPI_execute_with_args(jobs, lengthof(types), types, values, nulls, false, 0) !=
         SPI_OK_INSERT)
         elog(ERROR, "the job could not be written");
-    if (!OidIsValid(built))
+    if (!waits)
         return;
     Oid build_types[] = {TEXTOID, OIDOID, TIMESTAMPTZOID, BOOLOID};
     Datum build_values[] = {values[0], ObjectIdGetDatum(built), values[8], BoolGetDatum(fails)};
@@ -123,21 +141,21 @@ static void write_rows(const struct job *job, const char *id, Oid relation, Oid 
 }
 
 /* built: an index that is not to be valid yet. An error undoes the change of user too. */
-static void record(const struct job *job, const char *id, Oid relation, Oid built, bool fails)
+static void record(const struct job *job, const char *id, Oid object, Oid built, bool fails)
 {
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);
     SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
                            context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-    write_rows(job, id, relation, built, fails);
+    write_rows(job, id, object, built, fails);
     SetUserIdAndSecContext(user, context);
 }
 
 /* By this the front finds errors whose place is not the client's business. */
 static void add_context(void *unused)
 {
-    errcontext("sys.dsql_run_job");
+    errcontext("dsql_run_job");
 }
 
 PGDLLEXPORT Datum dsql_run_job(PG_FUNCTION_ARGS);
@@ -146,8 +164,8 @@ Datum dsql_run_job(PG_FUNCTION_ARGS)
 {
     char *ddl = text_to_cstring(PG_GETARG_TEXT_PP(0));
     bool slow = PG_GETARG_BOOL(1), fails = PG_GETARG_BOOL(2);
-    char id[ID_LEN + 1];
-    Oid relation, same, built = InvalidOid;
+    char id[DSQL_BASE32_ID_LEN + 1];
+    Oid relation, same;
     ErrorContextCallback context = {.previous = error_context_stack, .callback = add_context};
     error_context_stack = &context;
     struct job job = read_job(ddl);
@@ -157,10 +175,10 @@ Datum dsql_run_job(PG_FUNCTION_ARGS)
         elog(ERROR, "the job could not be run");
     CommandCounterIncrement();
     List *added = list_difference_oid(indexes_of(job.table, &same), before);
-    if (added && same == relation && (slow || fails))
-        built = linitial_oid(added);
+    Oid index = added && same == relation ? linitial_oid(added) : InvalidOid;
     make_id(id);
-    record(&job, id, relation, built, fails);
+    record(&job, id, OidIsValid(index) ? index : relation, slow || fails ? index : InvalidOid,
+           fails);
     SPI_finish();
     ereport(NOTICE, (errmsg_internal(DSQL_LOCAL_TAG_NOTICE "%s", job.tag)));
     error_context_stack = context.previous;

@@ -4,6 +4,7 @@
 #include "local/module/box.h"
 #include "local/module/catalog.h"
 #include "local/module/commit.h"
+#include "local/module/dialect.h"
 #include "local/module/gate.h"
 #include "local/module/table_am.h"
 
@@ -49,10 +50,11 @@ static void on_startup(void)
     dsql_log_attach();
 }
 
-static void on_utility(PlannedStmt *statement, const char *text, bool read_only_tree,
+static void on_utility(PlannedStmt *asked, const char *text, bool read_only_tree,
                        ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
                        DestReceiver *receiver, QueryCompletion *completion)
 {
+    PlannedStmt *const statement = dsql_dialect_statement(asked);
     dsql_box_check_statement(statement->utilityStmt);
     bool ddl = GetCommandLogLevel(statement->utilityStmt) == LOGSTMT_DDL;
     ProcessUtility_hook_type next = previous_utility ? previous_utility : standard_ProcessUtility;
@@ -116,6 +118,7 @@ void _PG_init(void)
     dsql_gate_init();
     define_settings();
     dsql_box_init();
+    dsql_dialect_init();
     dsql_catalog_init();
     dsql_table_am_init();
     dsql_commit_init();
