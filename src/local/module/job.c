@@ -1,5 +1,5 @@
 /*
- * pg_catalog.dsql_run_job(ddl, slow, fails): what stands in for CREATE INDEX ASYNC and ALTER TABLE ASYNC
+ * dsql_run_job(ddl, slow, fails): what stands in for CREATE INDEX ASYNC and ALTER TABLE ASYNC
  * ... VALIDATE CONSTRAINT. Every client may call it, with any argument: the text must be exactly
  * one such statement, which runs with the caller's rights and nothing more. All that the job's row
  * says is read from the statement. The row is written as the superuser, by statements that are
