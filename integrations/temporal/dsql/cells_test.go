@@ -340,7 +340,7 @@ func typeOf(err error) string {
 }
 
 // The cells that docs name; the others are what Temporal's store answers.
-var named = map[string]string{
+var documented = map[string]string{
 	"shard/wrong":                             "*persistence.ShardOwnershipLostError",
 	"shard/missing":                           "*serviceerror.Unavailable",
 	"set/execution missing":                   "*persistence.ConditionFailedError",
@@ -365,7 +365,7 @@ func TestEveryCellAnswersAsTemporalsStore(t *testing.T) {
 			var err error
 			trips := o.w.during(func() { err = run(o.scripts) })
 			answers[typeOf(err)]++
-			if want, ok := named[c.name]; ok && typeOf(err) != want {
+			if want, ok := documented[c.name]; ok && typeOf(err) != want {
 				t.Errorf("%s is no %s: %v", typeOf(err), want, err)
 			}
 			if err == nil && trips != 1 {
