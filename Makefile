@@ -88,9 +88,10 @@ TEMPORAL         ?=
 TEMPORAL_REPLACE ?=
 GO        := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_IN     := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
-GO_MODULE := $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod)
-GO_BUILD  := $(GO_IN) build $(GO_MODULE) -ldflags='-s -w' -o ../../$(BUILD)/temporal/
-GO_TEST   := $(GO_IN) test $(GO_MODULE) -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
+GO_FLAGS  := -overlay=../../$(BUILD)/temporal/overlay.json \
+    $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod)
+GO_BUILD  := $(GO_IN) build $(GO_FLAGS) -ldflags='-s -w' -o ../../$(BUILD)/temporal/
+GO_TEST   := $(GO_IN) test $(GO_FLAGS) -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
 temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
 	@echo "go compiles the Temporal server; the first time that takes minutes"
 	@$(GO_BUILD) ./temporal-dsql-server
@@ -102,8 +103,9 @@ temporal-run: temporal-check ## start dsql local and the Temporal server, and ru
 	@integrations/temporal/test/run.sh --stay
 
 temporal-test: temporal-check temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
-	@$(GO_IN) vet $(GO_MODULE) ./...
+	@$(GO_IN) vet $(GO_FLAGS) ./...
 	@integrations/temporal/test/suites.sh
+	@GO="$(GO)" integrations/temporal/test/stale.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/starts.sh
 	@integrations/temporal/test/server.sh
@@ -111,6 +113,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/run.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh
+	@GO="$(GO)" integrations/temporal/test/outage.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
 
@@ -118,7 +121,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 temporal-library: temporal-go bootstrap
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
 	@cmake --build $(BUILD) --target dsql_static dsql_pages dsql_binary
-	@mkdir -p $(BUILD)/temporal
+	@integrations/temporal/test/stamp.sh $(BUILD)
 	@$(if $(TEMPORAL),GO="$(GO)" integrations/temporal/test/module.sh $(TEMPORAL) $(BUILD)/temporal/$(TEMPORAL) $(TEMPORAL_REPLACE))
 
 temporal-go:

@@ -7,7 +7,7 @@ static const struct dsql_backoff waits[DSQL_CONNECT_CLASSES] = {
     [DSQL_CONNECT_DENIED] = {30 * DSQL_S, 5 * DSQL_M, 0.25},
     [DSQL_CONNECT_TLS] = {30 * DSQL_S, 5 * DSQL_M, 0.25},
     [DSQL_CONNECT_RESOURCES] = {DSQL_S, 30 * DSQL_S, 0.25},
-    [DSQL_CONNECT_NETWORK] = {250 * DSQL_MS, 30 * DSQL_S, 0.5},
+    [DSQL_CONNECT_NETWORK] = {250 * DSQL_MS, 3 * DSQL_S, 0.5},
 };
 
 enum { WINDOW_MAX = 1000, WINDOW_SUSPECT = 256 };

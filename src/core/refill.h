@@ -6,11 +6,14 @@
  * Attempts a minute at most if nothing ever succeeds: in the minute after the first round, and in
  * any minute later on:
  *
- *   network                9, 4    250 ms doubling to 30 s, up to half of it random
+ *   network                42, 40  250 ms doubling to 3 s, up to half of it random
  *   throttled, resources   6, 3    1 s doubling to 30 s
  *   full                   4, 2    5 s doubling to 60 s
  *   denied, tls            2, 2    30 s doubling to 5 min
  *   token expired          2, 2    one at once, with a new token; then as denied
+ *
+ * An endpoint that could not be reached may be there again at any moment, and nobody works until
+ * that is noticed: its waits stay short. One attempt costs little, and takes a permit like any.
  *
  * Single-threaded; time and randomness are passed in.
  */

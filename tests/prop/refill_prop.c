@@ -29,7 +29,7 @@ static const struct {
     enum dsql_connect_class cls;
     unsigned first, later;
 } most[] = {
-    {DSQL_CONNECT_NETWORK, 9, 4},       {DSQL_CONNECT_THROTTLED, 6, 3},
+    {DSQL_CONNECT_NETWORK, 42, 40},     {DSQL_CONNECT_THROTTLED, 6, 3},
     {DSQL_CONNECT_RESOURCES, 6, 3},     {DSQL_CONNECT_FULL, 4, 2},
     {DSQL_CONNECT_DENIED, 2, 2},        {DSQL_CONNECT_TLS, 2, 2},
     {DSQL_CONNECT_TOKEN_EXPIRED, 2, 2},
@@ -54,6 +54,26 @@ static bool small(struct prop *p)
 TEST(attempts_stay_few)
 {
     prop_run("attempts stay few", small, 2000);
+}
+
+/* However long an endpoint was away, it is tried within seconds of its return. */
+static bool prompt(struct prop *p)
+{
+    struct dsql_rng rng = dsql_rng_seeded(prop_any_u64(p));
+    struct dsql_refill refill;
+    struct dsql_mono now = {DSQL_H};
+    dsql_refill_init(&refill, NULL, now);
+    for (int64_t failures = prop_between(p, 1, 200); failures > 0; failures--) {
+        now = dsql_mono_add(now, dsql_refill_wait_ns(&refill, now));
+        (void)dsql_refill_failed(&refill, DSQL_CONNECT_NETWORK, now, now, &rng);
+    }
+    return prop_that(p, dsql_refill_wait_ns(&refill, now) <= 3 * DSQL_S, "waits for %lld ms",
+                     (long long)(dsql_refill_wait_ns(&refill, now) / DSQL_MS));
+}
+
+TEST(return_is_noticed)
+{
+    prop_run("the return of an endpoint is noticed", prompt, 500);
 }
 
 /* Eight that were under way together fail together: one round, one line, one step of the wait. */
@@ -125,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attempts_stay_few),
+        cmocka_unit_test(return_is_noticed),
         cmocka_unit_test(rounds),
         cmocka_unit_test(window),
         cmocka_unit_test(tokens),

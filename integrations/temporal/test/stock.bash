@@ -9,25 +9,32 @@ postmaster_of() { head -1 "$scratch/$([ "$1" = dsql ] && echo data || echo stock
 
 # The stock plugin's own PostgreSQL, as `dsql local` runs its one but for what only the module there understands.
 start_stock_postgres() {
-    local as=() bin arguments settings=()
-    bin=$(dirname "$(readlink "/proc/$(postmaster_of dsql)/exe")")
+    local arguments
+    stock_bin=$(dirname "$(readlink "/proc/$(postmaster_of dsql)/exe")")
     mapfile -d '' -t arguments <"/proc/$(postmaster_of dsql)/cmdline"
     for setting in "${arguments[@]}"; do
         case $setting in
             fsync=* | synchronous_commit=* | full_page_writes=* | max_connections=* | shared_buffers=* | wal_level=* | autovacuum*=*)
-                settings+=(-c "$setting") ;;
+                stock_settings+=(-c "$setting") ;;
         esac
     done
     mkdir "$scratch/stock"
     if [ "$(id -u)" = 0 ]; then
         chown postgres "$scratch/stock"
-        as=(setpriv --reuid postgres --regid postgres --clear-groups)
+        stock_user=(setpriv --reuid postgres --regid postgres --clear-groups)
     fi
-    (cd "$scratch/stock" && "${as[@]}" "$bin/initdb" -D pg -U stock --auth=trust --locale=C --encoding=UTF8 --no-sync >/dev/null)
-    (cd "$scratch/stock" && exec "${as[@]}" "$bin/postgres" -D pg -k "$scratch/stock" -p 5432 -c listen_addresses= "${settings[@]}") \
+    (cd "$scratch/stock" &&
+        "${stock_user[@]}" "$stock_bin/initdb" -D pg -U stock --auth=trust --locale=C --encoding=UTF8 --no-sync >/dev/null)
+    run_stock_postgres
+}
+stock_bin='' stock_settings=() stock_user=()
+
+run_stock_postgres() { # also after it has ended: until it answers, on the socket in $scratch/stock
+    (cd "$scratch/stock" &&
+        exec "${stock_user[@]}" "$stock_bin/postgres" -D pg -k "$scratch/stock" -p 5432 -c listen_addresses= "${stock_settings[@]}") \
         >"$scratch/stock.log" 2>&1 &
     stock_postgres=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         ! stock -c 'select' >/dev/null 2>&1 || return 0
         sleep 0.1
     done
@@ -35,7 +42,8 @@ start_stock_postgres() {
 }
 stock() { env -i PATH="$PATH" psql -XqAt -v ON_ERROR_STOP=1 -h "$scratch/stock" -p 5432 -U stock -d "${database:-postgres}" "$@"; }
 stock_postgres=''
-trap '[ -z "$stock_postgres" ] || { kill "$stock_postgres" && wait "$stock_postgres"; } 2>/dev/null; cleanup' EXIT
+# SIGINT: with SIGTERM it would wait for its clients, who end after it.
+trap '[ -z "$stock_postgres" ] || { kill -INT "$stock_postgres" && wait "$stock_postgres"; } 2>/dev/null; cleanup' EXIT
 
 make_stock_database() {
     stock -c 'create database stock'
@@ -47,8 +55,9 @@ make_stock_database() {
         -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
 }
 
-stock_config() { # stock_config PORT: the embedded configuration with another store
-    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$1" <<'PYTHON'
+# stock_config PORT: the embedded configuration with another store, on this port or, if it is empty, on the socket.
+stock_config() {
+    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "${1:-5432}" "${1:+127.0.0.1}" "$scratch/stock" <<'PYTHON'
 import re, socket, sys
 text = open(sys.argv[1]).read()
 sockets = {}
@@ -65,10 +74,11 @@ text = text.replace("      customDatastore:\n        name: dsql\n", """      sql
         databaseName: stock
         connectAddr: 127.0.0.1:%s
         connectProtocol: tcp
+        connectAttributes: {host: "%s"}
         user: stock
         maxConns: 50
         maxIdleConns: 50
-""" % sys.argv[2])
+""" % (sys.argv[2], sys.argv[3] or sys.argv[4]))
 assert "{{" not in text, text
 print(text)
 PYTHON
