@@ -3,7 +3,7 @@
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 id_with() { # id_with TEXT: go's name for the adapter's package, built with an archive that says so
-    mkdir -p "$scratch/$1"
+    mkdir -p "$scratch/$1/generated"
     echo "$1" | tee "$scratch/$1/libdsql.a" >"$scratch/$1/libdsql_pages.a"
     "$root/integrations/temporal/test/stamp.sh" "$scratch/$1"
     (cd "$root/integrations/temporal" &&

@@ -6,7 +6,7 @@
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../../.."
-hash=$({ cat "$build/libdsql.a" "$build/libdsql_pages.a" && find include src -name '*.h' -o -name '*.def' | sort | xargs cat; } | sha256sum)
+hash=$({ cat "$build/libdsql.a" "$build/libdsql_pages.a" && find include src "$build/generated" -name '*.h' -o -name '*.def' | sort | xargs cat; } | sha256sum)
 mkdir -p "$build/temporal"
 echo "/* libdsql ${hash%% *} */" >"$build/temporal/library.h"
 printf '{"Replace": {"%s": "%s"}}\n' "$PWD/integrations/temporal/dsql/library.h" "$build/temporal/library.h" >"$build/temporal/overlay.json"
