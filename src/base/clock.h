@@ -30,6 +30,11 @@ static inline struct dsql_wall dsql_clock_wall(const struct dsql_clock *clock)
     return clock->wall(clock);
 }
 
+static inline struct dsql_moment dsql_clock_moment(const struct dsql_clock *clock)
+{
+    return (struct dsql_moment){clock->mono(clock), clock->wall(clock)};
+}
+
 /* The machine's own. */
 extern const struct dsql_clock dsql_clock_system;
 

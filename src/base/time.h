@@ -22,6 +22,12 @@ struct dsql_wall {
     int64_t ns; /* since 1970-01-01T00:00:00Z */
 };
 
+/* One moment on both clocks. */
+struct dsql_moment {
+    struct dsql_mono mono;
+    struct dsql_wall wall;
+};
+
 /* Sums that would overflow stop at the end of time instead of wrapping. */
 int64_t dsql_ns_add(int64_t a_ns, int64_t b_ns);
 struct dsql_mono dsql_mono_add(struct dsql_mono t, int64_t ns);

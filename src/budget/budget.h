@@ -1,15 +1,15 @@
 /*
- * budget: who may hold how many connections, and who may make one now. One interface, asked by a
- * pool's opener thread; implementations: local.c (this process alone), the fleet's, and split.c
- * (the two things counted in different places).
+ * budget: who may hold how many connections, and who may make one now. A pool's opener asks; the
+ * answers are core's (core/allowance.h), shared among the pools of this process (ledger.h) and, if
+ * they are a fleet's, brought from a table (fleet.h).
  *
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. The
  * order of an open is token, slot, permit, connect; a permit that was taken is used at once.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
- * any thread. Nothing here blocks for longer than a short mutex. An implementation with a thread of
- * its own calls wake(arg), from any thread and holding no lock that the calls below take, whenever
- * an answer would be a better one than before: more slots, fewer slots, a permit sooner.
+ * any thread. Nothing here blocks for longer than a short mutex. wake(arg) is called from any
+ * thread and without a lock that the calls below take, whenever an answer would be a better one
+ * than before: more slots, fewer slots, a permit sooner.
  *
  * A budget belongs to the process and the endpoint. Each pool has its own handle; handles of one
  * endpoint share what is behind it.
@@ -18,49 +18,10 @@
 #define DSQL_BUDGET_BUDGET_H
 
 #include "base/clock.h"
+#include "core/allowance.h"
 #include "dsql/pool.h"
 
 struct dsql_budget;
-
-struct dsql_budget_status {
-    enum dsql_budget_kind kind;
-    int64_t slots;           /* may be held by this handle */
-    int64_t used;            /* held by it */
-    double rate, rate_limit; /* connects a second: in effect, and at best */
-    int64_t burst, permits;  /* permits: connects possible right now */
-    int64_t fleet_used;      /* connections of the whole fleet; -1: unknown, or there is none */
-    int64_t fleet_limit;     /* -1: none */
-    uint64_t throttled;      /* how often SQLSTATE 53400 was reported */
-    int64_t clock_ahead_s;   /* of this machine, before DynamoDB's; 0 also where nobody knows */
-    char problem[256];       /* what stands in the way, for a person; empty: nothing */
-};
-
-struct dsql_budget_ops {
-    /* How many connections the pool would like to hold. */
-    void (*want)(struct dsql_budget *budget, int64_t n);
-    /* How many it may hold now. May fall below what it holds: then it closes its surplus. */
-    int64_t (*slots)(struct dsql_budget *budget);
-    /* Takes one connect permit. If none is there, *wait_ns says when to ask again, at the latest.
-     */
-    bool (*permit)(struct dsql_budget *budget, struct dsql_mono now, int64_t *wait_ns);
-    /* How many connections it holds, those being opened included; told after each change. */
-    void (*used)(struct dsql_budget *budget, int64_t n);
-    /* A connect ended well; SQLSTATE 53400: everybody slows down; 53300: the cap is re-read. */
-    void (*opened)(struct dsql_budget *budget, struct dsql_mono now);
-    void (*throttled)(struct dsql_budget *budget, struct dsql_mono now);
-    void (*refused_full)(struct dsql_budget *budget, struct dsql_mono now);
-    void (*status)(struct dsql_budget *budget, struct dsql_mono now,
-                   struct dsql_budget_status *status);
-    /* Nothing will be opened any more: unused permits and slots go back now, the rest as used()
-     * falls. */
-    void (*drain)(struct dsql_budget *budget);
-    void (*destroy)(struct dsql_budget *budget);
-};
-
-/* The first member of whatever an implementation keeps. */
-struct dsql_budget {
-    const struct dsql_budget_ops *ops;
-};
 
 struct dsql_budget_options {
     enum dsql_budget_kind kind;
@@ -89,16 +50,23 @@ struct dsql_budget_options {
 DSQL_MUST_USE enum dsql_rc dsql_budget_open(const struct dsql_budget_options *options,
                                             struct dsql_budget **budget, struct dsql_err *err);
 
+/* What core/allowance.h says of each. */
+void dsql_budget_want(struct dsql_budget *budget, int64_t n);
+void dsql_budget_used(struct dsql_budget *budget, int64_t n);
+int64_t dsql_budget_slots(struct dsql_budget *budget, struct dsql_mono now);
+bool dsql_budget_permit(struct dsql_budget *budget, struct dsql_mono now, int64_t *wait_ns);
+void dsql_budget_opened(struct dsql_budget *budget, struct dsql_mono now);
+void dsql_budget_throttled(struct dsql_budget *budget, struct dsql_mono now);
+void dsql_budget_refused_full(struct dsql_budget *budget, struct dsql_mono now);
+void dsql_budget_status(struct dsql_budget *budget, struct dsql_mono now,
+                        struct dsql_allowance_status *status);
+/* Nothing will be opened any more: unused permits and slots go back now, the rest as used() falls.
+ */
+void dsql_budget_drain(struct dsql_budget *budget);
+/* NULL is fine. */
+void dsql_budget_destroy(struct dsql_budget *budget);
+
 /* In the child of a fork(): forgets what belongs to the parent. */
 void dsql_budget_after_fork(void);
-void dsql_budget_local_after_fork(void);
-
-/* local.c: one bucket for each endpoint of the process; slots are what is wanted. */
-DSQL_MUST_USE enum dsql_rc dsql_budget_local(const struct dsql_budget_options *options,
-                                             struct dsql_budget **budget, struct dsql_err *err);
-
-/* split.c: `leases` whose two tables differ, or of which one is empty. */
-DSQL_MUST_USE enum dsql_rc dsql_budget_split(const struct dsql_budget_options *options,
-                                             struct dsql_budget **budget, struct dsql_err *err);
 
 #endif

@@ -14,8 +14,11 @@ struct dsql_backoff {
     double jitter;   /* 0 to 1: the part of each wait that is random */
 };
 
-/* The wait after `failures` failures in a row (>= 1): between (1 - jitter) * w and w, where w is
- * base * 2^(failures - 1), at most the cap. */
+/* The longest wait after `failures` failures in a row (>= 1): base * 2^(failures - 1), at most the
+ * cap. */
+int64_t dsql_backoff_most_ns(const struct dsql_backoff *backoff, unsigned failures);
+
+/* The wait: between (1 - jitter) of that and all of it. */
 int64_t dsql_backoff_ns(const struct dsql_backoff *backoff, unsigned failures,
                         struct dsql_rng *rng);
 

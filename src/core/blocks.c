@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/least.h"
+#include "core/backoff.h"
 #include "core/permit_plan.h"
 
 enum {
@@ -13,8 +14,20 @@ enum {
 };
 #define BEAT_MAX_NS (10 * DSQL_S)
 #define PARCEL_NS   (100 * DSQL_MS)
+#define ONE         (DSQL_PERMIT * DSQL_S) /* a permit, in the purse's level */
 
 static const struct dsql_mono never = {INT64_MAX};
+static const struct dsql_allowance_ops allowance_ops;
+
+static struct dsql_blocks *of(struct dsql_allowance *a)
+{
+    return DSQL_CONTAINER_OF(a, struct dsql_blocks, allowance);
+}
+
+static const struct dsql_blocks *of_const(const struct dsql_allowance *a)
+{
+    return DSQL_CONTAINER_OF(a, const struct dsql_blocks, allowance);
+}
 
 int64_t dsql_blocks_beat_ns(int64_t ttl_ns)
 {
@@ -36,6 +49,7 @@ void dsql_blocks_init(struct dsql_blocks *b, const struct dsql_blocks_config *co
     assert(config->rate > 0 && config->burst > 0 && config->ttl_ns >= DSQL_MS);
     assert(strlen(config->id) == DSQL_OWNER_ID_LEN);
     *b = (struct dsql_blocks){
+        .allowance.ops = &allowance_ops,
         .config = *config,
         .beat_ns = dsql_blocks_beat_ns(config->ttl_ns),
         .rng = rng,
@@ -52,11 +66,12 @@ void dsql_blocks_init(struct dsql_blocks *b, const struct dsql_blocks_config *co
     b->gap_ns = 2 * b->beat_ns;
 }
 
-void dsql_blocks_fini(struct dsql_blocks *b)
+static void fini(struct dsql_allowance *a)
 {
+    struct dsql_blocks *b = of(a);
     dsql_registry_fini(&b->view);
     free(b->seen);
-    *b = (struct dsql_blocks){0};
+    *b = (struct dsql_blocks){.allowance.ops = &allowance_ops};
 }
 
 struct dsql_block *dsql_blocks_own(const struct dsql_blocks *b)
@@ -92,8 +107,9 @@ static void replan(struct dsql_blocks *b)
         b->allow = 0;
 }
 
-void dsql_blocks_want(struct dsql_blocks *b, int64_t n)
+static void want(struct dsql_allowance *a, int64_t n)
 {
+    struct dsql_blocks *b = of(a);
     assert(n >= 0);
     if (b->want == n)
         return;
@@ -101,31 +117,36 @@ void dsql_blocks_want(struct dsql_blocks *b, int64_t n)
     replan(b);
 }
 
-void dsql_blocks_used(struct dsql_blocks *b, int64_t n)
+static void used(struct dsql_allowance *a, int64_t n)
 {
+    struct dsql_blocks *b = of(a);
     assert(n >= 0);
     b->used = n;
     if (n >= dsql_least(b->want, b->slots))
         b->hurrying = false;
 }
 
-void dsql_blocks_throttled(struct dsql_blocks *b, struct dsql_mono now)
+static void throttled(struct dsql_allowance *a, struct dsql_moment now)
 {
-    if (b->slow_pending || dsql_mono_before(now, b->slow_until))
+    struct dsql_blocks *b = of(a);
+    b->counts.throttled++;
+    if (b->slow_pending || dsql_mono_before(now.mono, b->slow_until))
         return; /* the same storm */
     b->slow_pending = true;
     b->slow_rate = b->view.rate;
-    b->slow_until = dsql_mono_add(now, DSQL_S);
+    b->slow_until = dsql_mono_add(now.mono, DSQL_S);
 }
 
-void dsql_blocks_refused_full(struct dsql_blocks *b, struct dsql_mono now)
+static void refused_full(struct dsql_allowance *a, struct dsql_moment now)
 {
-    if (dsql_mono_since(now, b->heard) > DSQL_S)
-        b->beat_at = now;
+    struct dsql_blocks *b = of(a);
+    if (dsql_mono_since(now.mono, b->heard) > DSQL_S)
+        b->beat_at = now.mono;
 }
 
-void dsql_blocks_drain(struct dsql_blocks *b, bool draining)
+static void drain(struct dsql_allowance *a, bool draining)
 {
+    struct dsql_blocks *b = of(a);
     if (b->draining == draining)
         return;
     b->draining = draining;
@@ -177,13 +198,22 @@ int64_t dsql_blocks_flow_in_effect(const struct dsql_blocks *b)
 /* Before anything changes that flow or purse depend on. */
 static void fill_purse(struct dsql_blocks *b, struct dsql_mono now)
 {
-    dsql_purse_fill(&b->purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b), now);
+    dsql_bucket_fill(&b->purse, dsql_blocks_flow_in_effect(b),
+                     dsql_blocks_sure_purse(b) * DSQL_PERMIT, now);
+}
+
+/* n < 0: takes them out. More than the purse holds are lost when it is filled next. */
+static void put_in_purse(struct dsql_blocks *b, int64_t n)
+{
+    b->purse.level += n * ONE;
 }
 
 int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    return dsql_purse_by(&b->purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b), now) /
-           DSQL_PURSE_ONE;
+    struct dsql_bucket purse = b->purse;
+    dsql_bucket_fill(&purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b) * DSQL_PERMIT,
+                     now);
+    return purse.level / ONE;
 }
 
 int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
@@ -194,16 +224,22 @@ int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
     return dsql_mono_before(now, b->fresh_until) ? n : dsql_least(n, b->used); /* (K2), (K4) */
 }
 
-bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wait_ns)
+static int64_t slots(const struct dsql_allowance *a, struct dsql_moment now)
 {
-    bool may = b->joined && !b->draining && dsql_mono_before(now, b->fresh_until) &&
-               !dsql_mono_before(now, b->slow_until);
+    return dsql_blocks_slots(of_const(a), now.mono);
+}
+
+static bool permit(struct dsql_allowance *a, struct dsql_moment now, int64_t *wait_ns)
+{
+    struct dsql_blocks *b = of(a);
+    bool may = b->joined && !b->draining && dsql_mono_before(now.mono, b->fresh_until) &&
+               !dsql_mono_before(now.mono, b->slow_until);
     b->active = true;
-    fill_purse(b, now);
-    if (may && b->purse.amount >= DSQL_PURSE_ONE) {
-        if (!b->helped && !dsql_permit_plan_hurried(b, now))
+    fill_purse(b, now.mono);
+    if (may && b->purse.level >= ONE) {
+        if (!b->helped && !dsql_permit_plan_hurried(b, now.mono))
             b->opened_since_beat++;
-        b->purse.amount -= DSQL_PURSE_ONE;
+        put_in_purse(b, -1);
         b->counts.permits++;
         b->counts.waited += b->asked && b->helped;
         b->asked = false;
@@ -212,9 +248,30 @@ bool dsql_blocks_permit(struct dsql_blocks *b, struct dsql_mono now, int64_t *wa
     b->asked = true;
     *wait_ns = DSQL_S;
     if (may)
-        *wait_ns = dsql_least(DSQL_S, dsql_purse_wait_ns(&b->purse, dsql_blocks_flow_in_effect(b),
-                                                         dsql_blocks_sure_purse(b), now));
+        *wait_ns = dsql_least(DSQL_S, dsql_bucket_wait_ns(&b->purse, DSQL_PERMIT, now.mono));
     return false;
+}
+
+static double rate(struct dsql_allowance *a, struct dsql_moment now)
+{
+    const struct dsql_blocks *b = of(a);
+    (void)now;
+    return (double)(b->known ? b->view.rate : dsql_blocks_full_rate(b)) / DSQL_PERMIT;
+}
+
+static void status(struct dsql_allowance *a, struct dsql_moment now,
+                   struct dsql_allowance_status *status)
+{
+    const struct dsql_blocks *b = of(a);
+    status->slots = dsql_blocks_slots(b, now.mono);
+    status->used = b->used;
+    status->rate = rate(a, now);
+    status->rate_limit = (double)b->config.rate;
+    status->burst = b->config.burst;
+    status->permits = dsql_blocks_permits(b, now.mono);
+    status->fleet_used = b->known ? dsql_registry_sum(&b->view, DSQL_SLOTS) : -1;
+    status->fleet_limit = b->config.connections;
+    status->throttled = b->counts.throttled;
 }
 
 /* --- what to ask for -------------------------------------------------------------------------- */
@@ -296,11 +353,31 @@ static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now
     return at;
 }
 
-int64_t dsql_blocks_due_ns(const struct dsql_blocks *b, struct dsql_mono now)
+static int64_t due_ns(const struct dsql_allowance *a, struct dsql_moment now)
 {
-    struct dsql_mono at = due_at(b, now);
-    return at.ns == never.ns ? INT64_MAX : dsql_most(0, dsql_mono_since(at, now));
+    struct dsql_mono at = due_at(of_const(a), now.mono);
+    return at.ns == never.ns ? INT64_MAX : dsql_most(0, dsql_mono_since(at, now.mono));
 }
+
+static bool left(const struct dsql_allowance *a)
+{
+    return of_const(a)->left;
+}
+
+static const struct dsql_allowance_ops allowance_ops = {
+    .want = want,
+    .used = used,
+    .slots = slots,
+    .permit = permit,
+    .rate = rate,
+    .throttled = throttled,
+    .refused_full = refused_full,
+    .drain = drain,
+    .left = left,
+    .due_ns = due_ns,
+    .status = status,
+    .fini = fini,
+};
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -358,7 +435,7 @@ static void put_back(struct dsql_blocks *b, struct dsql_registry_op *op, int64_t
 {
     op->pot_add += n;
     b->returned += n;
-    b->purse.amount -= n * DSQL_PURSE_ONE;
+    put_in_purse(b, -n);
 }
 
 static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now,
@@ -458,7 +535,7 @@ bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, uint64_t nonc
         b->flight = join_op(b, now, nonce);
     } else if (b->draining && b->used == 0 && !b->unsettled) {
         b->flight = new_op(b, DSQL_REGISTRY_LEAVE, nonce);
-        put_back(b, &b->flight, b->purse.amount / DSQL_PURSE_ONE);
+        put_back(b, &b->flight, b->purse.level / ONE);
     } else {
         b->flight = update_op(b, now, nonce);
     }
@@ -529,14 +606,14 @@ static void forget_block(struct dsql_blocks *b, struct dsql_mono now)
                          ? dsql_least(b->used, dsql_most(0, free_slots(b)))
                          : 0;
     b->joined = b->unsettled = false;
-    b->slots = b->flow = b->purse_most = b->purse.amount = b->allow = 0;
+    b->slots = b->flow = b->purse_most = b->purse.level = b->allow = 0;
 }
 
 /* The request that was in doubt was applied, or never will be. */
 static void settle(struct dsql_blocks *b, bool applied)
 {
     b->probe_beat = 0;
-    b->purse.amount += (applied ? b->doubt_drawn : b->doubt_returned) * DSQL_PURSE_ONE;
+    put_in_purse(b, applied ? b->doubt_drawn : b->doubt_returned);
     if (applied) {
         if (dsql_mono_before(b->fresh_until, dsql_mono_add(b->doubt_sent, b->config.ttl_ns)))
             b->fresh_until = dsql_mono_add(b->doubt_sent, b->config.ttl_ns);
@@ -559,8 +636,8 @@ static void take_over(struct dsql_blocks *b, const struct dsql_block *own)
 {
     b->slots = own->of[DSQL_SLOTS].has;
     b->flow = own->of[DSQL_FLOW].has;
-    b->purse_most = own->purse;
-    b->purse.amount = dsql_least(b->purse.amount, own->purse * DSQL_PURSE_ONE);
+    b->purse_most = dsql_least(own->purse, b->config.burst); /* whatever the table says */
+    b->purse.level = dsql_least(b->purse.level, b->purse_most * ONE);
 }
 
 /* since: when the copy that was applied was sent, at the earliest. */
@@ -574,7 +651,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mon
     if (op->kind == DSQL_REGISTRY_LEAVE) {
         b->joined = false;
         b->left = b->draining; /* else it joins again */
-        b->slots = b->flow = b->purse_most = b->purse.amount = 0;
+        b->slots = b->flow = b->purse_most = b->purse.level = 0;
         forget_identity(b);
         return;
     }
@@ -588,7 +665,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mon
     count_beat(b);
     b->joined = true;
     b->grace_slots = 0;
-    b->purse.amount += b->drawn * DSQL_PURSE_ONE;
+    put_in_purse(b, b->drawn);
     b->beat = own ? own->beat : 0;
     if (!own) { /* somebody answered with another item than ours */
         forget_block(b, now);
@@ -659,7 +736,7 @@ static void remember_late(struct dsql_blocks *b)
 static void late_applied(struct dsql_blocks *b, size_t i)
 {
     struct dsql_mono until = dsql_mono_add(b->late[i].sent, b->config.ttl_ns);
-    b->purse.amount += b->late[i].drawn * DSQL_PURSE_ONE;
+    put_in_purse(b, b->late[i].drawn);
     b->fresh_until = dsql_mono_before(b->fresh_until, until) ? until : b->fresh_until;
 }
 
@@ -673,7 +750,7 @@ static void stand_refused(struct dsql_blocks *b, const struct dsql_block *own)
         if (b->unsettled)
             settle(b, late == b->late_count);
         else
-            b->purse.amount += b->returned * DSQL_PURSE_ONE;
+            put_in_purse(b, b->returned);
         b->beat = own->beat;
         b->late_count = 0;
     } else if (b->unsettled) {
@@ -684,7 +761,7 @@ static void stand_refused(struct dsql_blocks *b, const struct dsql_block *own)
         else
             doubt(b);
     } else {
-        b->purse.amount += b->returned * DSQL_PURSE_ONE;
+        put_in_purse(b, b->returned);
     }
     take_over(b, own);
 }
@@ -714,8 +791,9 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
     }
     if (b->slow_pending && b->view.rate < b->slow_rate)
         b->slow_pending = false; /* somebody else has reported it */
-    int64_t most_ns = b->refusals <= 2 ? 0 : (10 * DSQL_MS) << dsql_least(b->refusals, 6);
-    b->retry_at = dsql_mono_add(now, dsql_rng_between(&b->rng, 0, most_ns));
+    static const struct dsql_backoff wait = {80 * DSQL_MS, 640 * DSQL_MS, 1};
+    if (b->refusals > 2)
+        b->retry_at = dsql_mono_add(now, dsql_backoff_ns(&wait, b->refusals - 2, &b->rng));
 }
 
 static void lost(struct dsql_blocks *b, struct dsql_mono now)
@@ -723,10 +801,9 @@ static void lost(struct dsql_blocks *b, struct dsql_mono now)
     b->counts.lost++;
     if (!b->unsettled && b->joined && b->flight.kind != DSQL_REGISTRY_OPEN)
         doubt(b);
-    b->failures += b->failures < 16;
-    int64_t wait_ns = dsql_least((100 * DSQL_MS) << dsql_least(b->failures, 8),
-                                 dsql_least(b->beat_ns, 5 * DSQL_S));
-    b->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&b->rng, 0, wait_ns / 2));
+    int64_t most_ns = dsql_least(b->beat_ns, 5 * DSQL_S);
+    const struct dsql_backoff wait = {dsql_least(200 * DSQL_MS, most_ns), most_ns, 0.5};
+    b->retry_at = dsql_mono_add(now, dsql_backoff_ns(&wait, ++b->failures, &b->rng));
 }
 
 /* A refusal of a copy: the table has what another copy of the same request wrote. */
@@ -777,9 +854,8 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
     replan(b);
     b->jitter = dsql_rng_between(&b->rng, 0, PER_MILLE);
     if (b->joined && plan_slots(b).starving) {
-        int64_t wait_ns = dsql_least(b->beat_ns, DSQL_S << dsql_least(b->starved, 6));
-        b->poll_at = dsql_mono_add(now, wait_ns - dsql_rng_between(&b->rng, 0, wait_ns / 4));
-        b->starved += b->starved < 16;
+        const struct dsql_backoff wait = {dsql_least(DSQL_S, b->beat_ns), b->beat_ns, 0.25};
+        b->poll_at = dsql_mono_add(now, dsql_backoff_ns(&wait, ++b->starved, &b->rng));
     } else {
         b->starved = 0;
     }

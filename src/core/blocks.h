@@ -32,7 +32,8 @@
 #define DSQL_CORE_BLOCKS_H
 
 #include "base/rng.h"
-#include "core/purse.h"
+#include "core/allowance.h"
+#include "core/bucket.h"
 #include "core/registry.h"
 
 enum {
@@ -58,6 +59,7 @@ struct dsql_blocks_seen {
 };
 
 struct dsql_blocks {
+    struct dsql_allowance allowance;
     struct dsql_blocks_config config;
     int64_t beat_ns, gap_ns;
     struct dsql_rng rng;
@@ -80,8 +82,8 @@ struct dsql_blocks {
     int64_t slots, flow;         /* in the table, as far as known, */
     int64_t purse_most;          /* the purse too; */
     int64_t told_flow;           /* the flow others think we want */
-    int64_t allow; /* slots to keep: fewer than it has, when others lack their share */
-    struct dsql_purse purse;
+    int64_t allow;            /* slots to keep: fewer than it has, when others lack their share */
+    struct dsql_bucket purse; /* in thousandths of a permit */
     struct dsql_mono fresh_until, grace_until;
     int64_t grace_slots;
 
@@ -117,6 +119,7 @@ struct dsql_blocks {
 
     struct { /* for status and metrics */
         uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
+        uint64_t throttled;
         uint64_t permits, waited; /* given; of them after a request was made for it */
         uint64_t repeated;        /* answers to a copy of what was applied before */
         uint64_t copies;          /* identities given up to whoever else writes under them: another
@@ -127,31 +130,18 @@ struct dsql_blocks {
 /* connections, rate, burst, ttl_ns > 0; 0 <= headroom < connections. */
 void dsql_blocks_init(struct dsql_blocks *blocks, const struct dsql_blocks_config *config,
                       struct dsql_rng rng, struct dsql_mono now);
-void dsql_blocks_fini(struct dsql_blocks *blocks);
 
-/* What the pool says. */
-void dsql_blocks_want(struct dsql_blocks *blocks, int64_t n);
-void dsql_blocks_used(struct dsql_blocks *blocks, int64_t n);
-void dsql_blocks_throttled(struct dsql_blocks *blocks, struct dsql_mono now);
-void dsql_blocks_refused_full(struct dsql_blocks *blocks, struct dsql_mono now);
-/* Gives everything back, the slots as used() falls; at 0 the block goes away and left is set. With
- * false that ends: it keeps what it still has, and joins again if it has left. */
-void dsql_blocks_drain(struct dsql_blocks *blocks, bool draining);
-
-/* What it may do now. */
+/* What it may hold, and the permits it has in hand. What else it is told and asked is
+ * core/allowance.h's: blocks->allowance. A drained one whose used() is 0 gives its block back, and
+ * has left; if it is told to drain no longer it joins again. due_ns() plans anew, and each plan
+ * goes by the flow the last one wanted. */
 int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now);
-/* Takes a permit; if there is none, *wait_ns is when to ask again, at the latest. */
-bool dsql_blocks_permit(struct dsql_blocks *blocks, struct dsql_mono now, int64_t *wait_ns);
 int64_t dsql_blocks_permits(const struct dsql_blocks *blocks, struct dsql_mono now);
 
 /* A request to send now, or false. Every request is to be answered before there is another. nonce:
  * random bits that no copy of this process draws, so from the kernel and not from a generator. */
 bool dsql_blocks_next(struct dsql_blocks *blocks, struct dsql_mono now, uint64_t nonce,
                       struct dsql_registry_op *op);
-
-/* How long until dsql_blocks_next() has something to say, if nothing happens before; INT64_MAX
- * while a request is under way. Plans anew, and each plan goes by the flow the last one wanted. */
-int64_t dsql_blocks_due_ns(const struct dsql_blocks *blocks, struct dsql_mono now);
 
 enum dsql_blocks_outcome {
     DSQL_BLOCKS_APPLIED, /* view is the item afterwards */

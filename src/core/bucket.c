@@ -11,20 +11,26 @@ void dsql_bucket_init(struct dsql_bucket *bucket, int64_t rate, int64_t burst, s
         (struct dsql_bucket){.rate = rate, .burst = burst, .level = burst * DSQL_S, .at = now};
 }
 
-/* Lets flow in what the time since the last look brings. */
+void dsql_bucket_fill(struct dsql_bucket *bucket, int64_t rate, int64_t burst, struct dsql_mono now)
+{
+    assert(rate >= 0 && rate <= DSQL_BUCKET_RATE_MAX);
+    assert(burst >= 0 && burst <= DSQL_BUCKET_BURST_MAX);
+    int64_t room = burst * DSQL_S - bucket->level, passed_ns = dsql_mono_since(now, bucket->at);
+    bucket->rate = rate;
+    bucket->burst = burst;
+    /* rate tokens a second are rate units a nanosecond. */
+    if (room <= 0 || (rate > 0 && passed_ns > room / rate))
+        bucket->level += room;
+    else if (passed_ns > 0)
+        bucket->level += passed_ns * rate;
+    if (passed_ns > 0) /* (B3): else `at` stays, or the same time would count twice */
+        bucket->at = now;
+    assert(bucket->level >= 0 && bucket->level <= burst * DSQL_S); /* (B1) */
+}
+
 static void refill(struct dsql_bucket *bucket, struct dsql_mono now)
 {
-    int64_t passed_ns = dsql_mono_since(now, bucket->at);
-    if (passed_ns <= 0)
-        return; /* (B3): and `at` stays, or the same time would count twice */
-    int64_t room = bucket->burst * DSQL_S - bucket->level;
-    /* rate tokens a second are rate units a nanosecond. */
-    if (passed_ns >= room / bucket->rate + 1)
-        bucket->level += room;
-    else
-        bucket->level += passed_ns * bucket->rate;
-    bucket->at = now;
-    assert(bucket->level >= 0 && bucket->level <= bucket->burst * DSQL_S); /* (B1) */
+    dsql_bucket_fill(bucket, bucket->rate, bucket->burst, now);
 }
 
 bool dsql_bucket_take(struct dsql_bucket *bucket, int64_t n, struct dsql_mono now)
@@ -41,10 +47,11 @@ int64_t dsql_bucket_wait_ns(struct dsql_bucket *bucket, int64_t n, struct dsql_m
 {
     assert(n >= 1);
     refill(bucket, now);
-    if (n > bucket->burst)
+    if (n <= bucket->level / DSQL_S)
+        return 0;
+    if (n > bucket->burst || bucket->rate == 0)
         return INT64_MAX;
-    int64_t missing = n * DSQL_S - bucket->level;
-    return missing <= 0 ? 0 : (missing + bucket->rate - 1) / bucket->rate;
+    return (n * DSQL_S - bucket->level + bucket->rate - 1) / bucket->rate;
 }
 
 int64_t dsql_bucket_level(struct dsql_bucket *bucket, struct dsql_mono now)

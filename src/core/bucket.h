@@ -4,6 +4,7 @@
  *
  * This header is a token bucket: `burst` tokens to begin with, `rate` more each second, never above
  * `burst`. The level is kept in units of 1/DSQL_S token, so that no rate is lost to rounding.
+ * Whoever needs parts of a token counts in thousandths.
  *
  * Invariants: (B1) 0 <= level <= burst; (B2) in any stretch of t seconds at most burst + rate * t
  * tokens are taken; (B3) time that goes back adds nothing. Single-threaded.
@@ -14,8 +15,8 @@
 #include "base/time.h"
 
 enum {
-    DSQL_BUCKET_RATE_MAX = 1000000,
-    DSQL_BUCKET_BURST_MAX = 1000000,
+    DSQL_BUCKET_RATE_MAX = 1000000000,
+    DSQL_BUCKET_BURST_MAX = 1000000000,
 };
 
 struct dsql_bucket {
@@ -27,6 +28,11 @@ struct dsql_bucket {
 
 /* Full. 1 <= rate, burst <= their maxima. */
 void dsql_bucket_init(struct dsql_bucket *bucket, int64_t rate, int64_t burst,
+                      struct dsql_mono now);
+
+/* Lets flow in what came since the last look at this rate, up to this burst; both may be 0, and
+ * hold until the next call. What does not fit is lost. */
+void dsql_bucket_fill(struct dsql_bucket *bucket, int64_t rate, int64_t burst,
                       struct dsql_mono now);
 
 /* Takes n tokens if they are there, all or none. n >= 1. */

@@ -5,9 +5,24 @@
 #include <string.h>
 
 #include "base/least.h"
+#include "core/backoff.h"
 
 #define GRACE_NS (2 * DSQL_S)
 enum { SLOW_SECONDS = 2 };
+
+static const struct dsql_allowance_ops allowance_ops;
+static const struct dsql_backoff lost_wait = {200 * DSQL_MS, 5 * DSQL_S, 0.5};
+static const struct dsql_backoff conflict_wait = {10 * DSQL_MS, 1280 * DSQL_MS, 1};
+
+static struct dsql_leases *of(struct dsql_allowance *a)
+{
+    return DSQL_CONTAINER_OF(a, struct dsql_leases, allowance);
+}
+
+static const struct dsql_leases *of_const(const struct dsql_allowance *a)
+{
+    return DSQL_CONTAINER_OF(a, const struct dsql_leases, allowance);
+}
 
 static int64_t second_of(struct dsql_wall wall)
 {
@@ -36,6 +51,8 @@ enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_co
     assert(config->headroom >= 0 && config->headroom < config->connections);
     assert(config->rate > 0 && config->ttl_ns >= DSQL_S);
     *l = (struct dsql_leases){
+        .allowance.ops = &allowance_ops,
+        .last_active = -1,
         .config = *config,
         .rng = rng,
         .renew_at = now,
@@ -53,42 +70,46 @@ enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_co
     return DSQL_OK;
 }
 
-void dsql_leases_fini(struct dsql_leases *l)
+static void fini(struct dsql_allowance *a)
 {
+    struct dsql_leases *l = of(a);
     free(l->held);
     free(l->owners);
-    *l = (struct dsql_leases){0};
+    *l = (struct dsql_leases){.allowance.ops = &allowance_ops};
 }
 
-void dsql_leases_want(struct dsql_leases *l, int64_t n)
+static void want(struct dsql_allowance *a, int64_t n)
 {
-    l->want = n;
+    of(a)->want = n;
 }
 
-void dsql_leases_used(struct dsql_leases *l, int64_t n)
+static void used(struct dsql_allowance *a, int64_t n)
 {
-    l->used = n;
+    of(a)->used = n;
 }
 
-void dsql_leases_throttled(struct dsql_leases *l, struct dsql_wall wall)
+static void throttled(struct dsql_allowance *a, struct dsql_moment now)
 {
+    struct dsql_leases *l = of(a);
+    l->counts.throttled++;
     if (l->slow_seconds == 0) {
         l->slow_seconds = SLOW_SECONDS;
-        l->slow_from = second_of(wall) + 1;
+        l->slow_from = second_of(now.wall) + 1;
     }
-    l->connect_second = second_of(wall) + 1;
+    l->connect_second = second_of(now.wall) + 1;
     l->permits = 0;
 }
 
-void dsql_leases_drain(struct dsql_leases *l, bool draining)
+static void drain(struct dsql_allowance *a, bool draining)
 {
+    struct dsql_leases *l = of(a);
     if (l->draining == draining)
         return;
     l->draining = draining;
     l->left = false;
 }
 
-int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
+static int64_t slots_of(const struct dsql_leases *l, struct dsql_mono now)
 {
     if (l->config.connects_only)
         return l->draining ? 0 : l->want;
@@ -100,15 +121,44 @@ int64_t dsql_leases_slots(const struct dsql_leases *l, struct dsql_mono now)
     return dsql_mono_before(now, l->fresh_until) ? n : dsql_least(n, l->used);
 }
 
-bool dsql_leases_permit(struct dsql_leases *l, struct dsql_wall wall)
+static int64_t slots(const struct dsql_allowance *a, struct dsql_moment now)
 {
-    if (l->permits > 0 && l->permits_second == second_of(wall)) { /* (L2) */
+    return slots_of(of_const(a), now.mono);
+}
+
+static bool permit(struct dsql_allowance *a, struct dsql_moment now, int64_t *wait_ns)
+{
+    struct dsql_leases *l = of(a);
+    if (l->permits > 0 && l->permits_second == second_of(now.wall)) { /* (L2) */
         l->permits--;
         return true;
     }
     l->permits = 0;
     l->asked = true;
+    *wait_ns = DSQL_S; /* an answer that brings one is there sooner */
     return false;
+}
+
+static double rate(struct dsql_allowance *a, struct dsql_moment now)
+{
+    (void)now;
+    return (double)of(a)->config.rate;
+}
+
+static void status(struct dsql_allowance *a, struct dsql_moment now,
+                   struct dsql_allowance_status *status)
+{
+    const struct dsql_leases *l = of(a);
+    status->slots = slots_of(l, now.mono);
+    status->used = l->used;
+    status->rate = status->rate_limit = (double)l->config.rate;
+    status->burst = l->config.rate;
+    status->permits = l->permits;
+    status->throttled = l->counts.throttled;
+    if (l->config.connects_only)
+        return;
+    status->fleet_used = l->last_active;
+    status->fleet_limit = l->config.connections;
 }
 
 /* --- what to ask for -------------------------------------------------------------------------- */
@@ -124,9 +174,11 @@ static int64_t surplus(const struct dsql_leases *l)
 }
 
 /* The request there is to make now; false if none. *wait_ns is how long until there may be one. */
-static bool choose(const struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+static bool choose(const struct dsql_leases *l, struct dsql_moment at_both,
                    enum dsql_leases_kind *kind, int64_t *wait_ns)
 {
+    struct dsql_mono now = at_both.mono;
+    struct dsql_wall wall = at_both.wall;
     struct dsql_mono at = l->renew_at;
     int64_t wall_wait_ns = INT64_MAX;
     if (l->draining && l->count == 0) {
@@ -174,16 +226,36 @@ static bool choose(const struct dsql_leases *l, struct dsql_mono now, struct dsq
     return false;
 }
 
-int64_t dsql_leases_due_ns(const struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall)
+static int64_t due_ns(const struct dsql_allowance *a, struct dsql_moment now)
 {
+    const struct dsql_leases *l = of_const(a);
     enum dsql_leases_kind kind;
     int64_t wait_ns = 0;
     if (l->busy || l->left)
         return INT64_MAX;
-    if (!l->repeat && !choose(l, now, wall, &kind, &wait_ns))
+    if (!l->repeat && !choose(l, now, &kind, &wait_ns))
         return wait_ns;
-    return dsql_most(0, dsql_mono_since(l->retry_at, now));
+    return dsql_most(0, dsql_mono_since(l->retry_at, now.mono));
 }
+
+static bool left(const struct dsql_allowance *a)
+{
+    return of_const(a)->left;
+}
+
+static const struct dsql_allowance_ops allowance_ops = {
+    .want = want,
+    .used = used,
+    .slots = slots,
+    .permit = permit,
+    .rate = rate,
+    .throttled = throttled,
+    .drain = drain,
+    .left = left,
+    .due_ns = due_ns,
+    .status = status,
+    .fini = fini,
+};
 
 static void take_ids(const struct dsql_leases *l, struct dsql_leases_op *op, size_t from)
 {
@@ -249,8 +321,7 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
         break;
     case DSQL_LEASES_CONNECT:
         op->second = second_of(wall);
-        op->count = dsql_most(
-            1, dsql_least(dsql_most(1, dsql_leases_slots(l, l->sent) - l->used), l->draw));
+        op->count = dsql_most(1, dsql_least(dsql_most(1, slots_of(l, l->sent) - l->used), l->draw));
         break;
     case DSQL_LEASES_SLOW:
         op->second = l->slow_from + SLOW_SECONDS - l->slow_seconds;
@@ -276,23 +347,23 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
     }
 }
 
-bool dsql_leases_next(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
-                      uint64_t nonce, struct dsql_leases_op *op)
+bool dsql_leases_next(struct dsql_leases *l, struct dsql_moment now, uint64_t nonce,
+                      struct dsql_leases_op *op)
 {
     enum dsql_leases_kind kind;
     int64_t wait_ns;
     l->left = l->draining && l->count == 0 && !l->busy && !l->repeat;
-    if (l->busy || l->left || dsql_mono_before(now, l->retry_at))
+    if (l->busy || l->left || dsql_mono_before(now.mono, l->retry_at))
         return false;
     if (!l->repeat) {
-        if (!choose(l, now, wall, &kind, &wait_ns))
+        if (!choose(l, now, &kind, &wait_ns))
             return false;
-        l->sent = l->first_sent = now;
+        l->sent = l->first_sent = now.mono;
         l->nonce = nonce;
-        make(l, kind, wall);
+        make(l, kind, now.wall);
     }
     l->busy = true;
-    l->sent = now;
+    l->sent = now.mono;
     l->counts.requests++;
     *op = l->flight;
     return true;
@@ -554,6 +625,8 @@ static void forget_living(struct dsql_leases *l)
 static void looked(struct dsql_leases *l, struct dsql_mono now,
                    const struct dsql_leases_answer *answer)
 {
+    if (answer->exists)
+        l->last_active = answer->active;
     if (l->survey == SURVEY_FIRST) {
         l->active = answer->active;
         l->updated_ms = answer->updated_ms;
@@ -679,16 +752,17 @@ static enum dsql_rc done(struct dsql_leases *l, struct dsql_mono now, struct dsq
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, struct dsql_wall wall,
+enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_moment at_both,
                                 const struct dsql_leases_answer *answer)
 {
+    struct dsql_mono now = at_both.mono;
     assert(l->busy);
     enum dsql_rc rc = DSQL_OK;
     enum dsql_leases_outcome outcome = answer->outcome;
     bool in_doubt = l->repeat;
     l->busy = l->repeat = false;
     if (outcome == DSQL_LEASES_OK)
-        rc = done(l, now, wall, answer);
+        rc = done(l, now, at_both.wall, answer);
     else if (outcome == DSQL_LEASES_MISSING)
         rc = missing(l, now, answer);
     else if (outcome == DSQL_LEASES_REFUSED)
@@ -698,9 +772,7 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
         /* This try was not applied; an earlier one may have been. What was to be given back is not
          * used again: a copy may yet be applied. */
         l->repeat = in_doubt || l->flight.kind == DSQL_LEASES_RELEASE;
-        l->conflicts += l->conflicts < 8;
-        l->retry_at =
-            dsql_mono_add(now, dsql_rng_between(&l->rng, DSQL_MS, (5 * DSQL_MS) << l->conflicts));
+        l->retry_at = dsql_mono_add(now, dsql_backoff_ns(&conflict_wait, ++l->conflicts, &l->rng));
     } else if (outcome == DSQL_LEASES_LOST || rc) {
         /* Permits are drawn for a second, and reading needs no repetition. */
         l->repeat = l->flight.kind == DSQL_LEASES_ACQUIRE ||
@@ -710,9 +782,7 @@ enum dsql_rc dsql_leases_answer(struct dsql_leases *l, struct dsql_mono now, str
             plan_survey(l, now);
         }
         l->counts.lost++;
-        l->failures += l->failures < 8;
-        int64_t wait_ns = dsql_least((100 * DSQL_MS) << l->failures, 5 * DSQL_S);
-        l->retry_at = dsql_mono_add(now, wait_ns / 2 + dsql_rng_between(&l->rng, 0, wait_ns / 2));
+        l->retry_at = dsql_mono_add(now, dsql_backoff_ns(&lost_wait, ++l->failures, &l->rng));
     } else {
         l->failures = l->conflicts = 0;
         l->retry_at = now;

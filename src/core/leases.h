@@ -30,7 +30,7 @@
 #define DSQL_CORE_LEASES_H
 
 #include "base/rng.h"
-#include "base/time.h"
+#include "core/allowance.h"
 
 enum {
     DSQL_LEASE_HEX = 32,    /* characters of an id */
@@ -125,6 +125,7 @@ struct dsql_lease_owner {
 };
 
 struct dsql_leases {
+    struct dsql_allowance allowance;
     struct dsql_leases_config config;
     struct dsql_rng rng;
     struct dsql_lease_held *held;
@@ -171,37 +172,27 @@ struct dsql_leases {
     size_t stray_count;
     bool may_recount;
 
+    int64_t last_active; /* the counter as it was last seen; -1: never */
     struct {
-        uint64_t requests, lost, conflicts, reaped, recounts, missing, strays, copies;
+        uint64_t throttled, requests, lost, conflicts, reaped, recounts, missing, strays, copies;
     } counts;
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_leases_init(struct dsql_leases *leases,
                                             const struct dsql_leases_config *config,
                                             struct dsql_rng rng, struct dsql_mono now);
-void dsql_leases_fini(struct dsql_leases *leases);
 
-void dsql_leases_want(struct dsql_leases *leases, int64_t n);
-void dsql_leases_used(struct dsql_leases *leases, int64_t n);
-void dsql_leases_throttled(struct dsql_leases *leases, struct dsql_wall wall);
-/* Whether every lease is to be given back, as used() falls; left is set when none is left. */
-void dsql_leases_drain(struct dsql_leases *leases, bool draining);
-int64_t dsql_leases_slots(const struct dsql_leases *leases, struct dsql_mono now);
-bool dsql_leases_permit(struct dsql_leases *leases, struct dsql_wall wall);
-
-/* nonce: random bits that no copy of this process draws, so from the kernel. */
-bool dsql_leases_next(struct dsql_leases *leases, struct dsql_mono now, struct dsql_wall wall,
-                      uint64_t nonce, struct dsql_leases_op *op);
-int64_t dsql_leases_due_ns(const struct dsql_leases *leases, struct dsql_mono now,
-                           struct dsql_wall wall);
+/* A request to send now, or false; what else it is told and asked is core/allowance.h's:
+ * leases->allowance. nonce: random bits that no copy of this process draws, so from the kernel. */
+bool dsql_leases_next(struct dsql_leases *leases, struct dsql_moment now, uint64_t nonce,
+                      struct dsql_leases_op *op);
 /* Whether the condition on the i-th of its ids fails, for a table that is not DynamoDB; item: the
  * lease with that id, or NULL. */
 bool dsql_leases_is_missing(const struct dsql_leases_op *op, int64_t i,
                             const struct dsql_lease_found *item);
 
 /* Fails only with DSQL_NO_MEMORY, and then it counts as lost. */
-DSQL_MUST_USE enum dsql_rc dsql_leases_answer(struct dsql_leases *leases, struct dsql_mono now,
-                                              struct dsql_wall wall,
+DSQL_MUST_USE enum dsql_rc dsql_leases_answer(struct dsql_leases *leases, struct dsql_moment now,
                                               const struct dsql_leases_answer *answer);
 
 #endif

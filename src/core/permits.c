@@ -1,9 +1,10 @@
 #include "core/permits.h"
 
+#include "core/backoff.h"
+
 enum { UNIT = 1000, RATE_MIN = UNIT / 10 };
 
-#define PAUSE_MIN_NS DSQL_S
-#define PAUSE_MAX_NS (30 * DSQL_S)
+static const struct dsql_backoff pause = {.base_ns = DSQL_S, .cap_ns = 30 * DSQL_S};
 
 static_assert(DSQL_PERMITS_RATE_MAX * UNIT <= DSQL_BUCKET_RATE_MAX, "fits the bucket");
 static_assert(DSQL_PERMITS_BURST_MAX * UNIT <= DSQL_BUCKET_BURST_MAX, "fits the bucket");
@@ -72,11 +73,8 @@ void dsql_permits_throttled(struct dsql_permits *permits, struct dsql_mono now)
     permits->bucket.rate /= 2;
     if (permits->bucket.rate < RATE_MIN)
         permits->bucket.rate = RATE_MIN;
-    int64_t pause_ns = PAUSE_MIN_NS;
-    for (unsigned i = 1; i < permits->refusals && pause_ns < PAUSE_MAX_NS; i++)
-        pause_ns *= 2;
     permits->cut_at = now;
-    permits->paused_until = dsql_mono_add(now, pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
+    permits->paused_until = dsql_mono_add(now, dsql_backoff_most_ns(&pause, permits->refusals));
     permits->raised_at = permits->paused_until;
     /* A pause is time that the bucket does not see: it is empty, and stays so until the end. */
     permits->bucket.at = permits->paused_until;
@@ -86,6 +84,11 @@ void dsql_permits_opened(struct dsql_permits *permits, struct dsql_mono now)
 {
     recover(permits, now);
     permits->refusals = 0;
+}
+
+int64_t dsql_permits_full_rate(const struct dsql_permits *permits)
+{
+    return permits->full_rate / UNIT;
 }
 
 double dsql_permits_rate(struct dsql_permits *permits, struct dsql_mono now)

@@ -45,7 +45,8 @@ void dsql_permits_throttled(struct dsql_permits *permits, struct dsql_mono now);
 /* A connect succeeded. */
 void dsql_permits_opened(struct dsql_permits *permits, struct dsql_mono now);
 
-/* Permits a second in effect; how many are there now. */
+/* Permits a second at best, and in effect; how many are there now. */
+int64_t dsql_permits_full_rate(const struct dsql_permits *permits);
 double dsql_permits_rate(struct dsql_permits *permits, struct dsql_mono now);
 int64_t dsql_permits_level(struct dsql_permits *permits, struct dsql_mono now);
 

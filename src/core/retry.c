@@ -2,14 +2,12 @@
 
 #include "core/backoff.h"
 
-enum { THOUSAND = 1000, RATIO_MAX = 100 };
-
-static_assert(DSQL_BUCKET_BURST_MAX <= INT64_MAX / THOUSAND, "credit");
+enum { THOUSAND = 1000, MILLION = 1000000, RATIO_MAX = 100 };
 
 bool dsql_retry_allowance_valid(double ratio, int64_t rate, int64_t burst)
 {
-    return ratio >= 0 && ratio <= RATIO_MAX && rate >= 1 && rate <= DSQL_BUCKET_RATE_MAX &&
-           burst >= 1 && burst <= DSQL_BUCKET_BURST_MAX;
+    return ratio >= 0 && ratio <= RATIO_MAX && rate >= 1 && rate <= MILLION && burst >= 1 &&
+           burst <= MILLION;
 }
 
 void dsql_retry_allowance_init(struct dsql_retry_allowance *allowance, double ratio, int64_t rate,

@@ -74,9 +74,9 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
     struct dsql_keeper_verdict verdict = dsql_pool_tell(pool, call).verdict;
     dsql_pool_tell_used(pool);
     if (verdict.throttled)
-        pool->budget->ops->throttled(pool->budget, now);
+        dsql_budget_throttled(pool->budget, now);
     if (verdict.full)
-        pool->budget->ops->refused_full(pool->budget, now);
+        dsql_budget_refused_full(pool->budget, now);
     bool say = add_grief(pool, report, now, verdict.retry_ns, &other);
     pthread_cond_broadcast(&pool->progress);
     pthread_mutex_unlock(&pool->state_lock);
@@ -175,7 +175,7 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     conn->backend_pid = PQbackendPID(conn->pg);
     atomic_store_explicit(&conn->usable_until, life.usable_until.ns, memory_order_relaxed);
     dsql_stats_note_open(pool, now);
-    pool->budget->ops->opened(pool->budget, now);
+    dsql_budget_opened(pool->budget, now);
     bool recovered = pool->troubled;
     pool->troubled = false;
     uint32_t open = pool->keeper.slots.open;

@@ -83,8 +83,8 @@ static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
     const struct dsql_pool_options *o = &pool->options;
     const struct dsql_keeper *k = &pool->keeper;
     int64_t held = dsql_slots_held(&k->slots);
-    struct dsql_budget_status budget;
-    pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
+    struct dsql_allowance_status budget;
+    dsql_budget_status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
     if (held >= o->max_open)
         dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
                            "longer");

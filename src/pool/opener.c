@@ -96,21 +96,20 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
 
 static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mono now)
 {
-    struct dsql_budget_status status;
-    const struct dsql_budget_ops *ops = pool->budget->ops;
+    struct dsql_allowance_status status;
     if (needed != pool->needed)
-        ops->want(pool->budget, needed);
+        dsql_budget_want(pool->budget, needed);
     pool->needed = needed;
-    ops->status(pool->budget, now, &status);
+    dsql_budget_status(pool->budget, now, &status);
     (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS,
-                                                         .count = ops->slots(pool->budget),
+                                                         .count = status.slots,
                                                          .rate = status.rate});
 }
 
 static void answer_permit(struct dsql_pool *pool, struct dsql_mono now)
 {
     int64_t wait_ns = 0;
-    bool given = pool->budget->ops->permit(pool->budget, now, &wait_ns);
+    bool given = dsql_budget_permit(pool->budget, now, &wait_ns);
     (void)dsql_pool_tell(
         pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PERMIT, .yes = given, .count = wait_ns});
 }

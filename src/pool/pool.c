@@ -194,8 +194,7 @@ static void give_back(struct dsql_pool *pool)
 {
     stop_trace(pool);
     dsql_token_cache_destroy(pool->tokens);
-    if (pool->budget)
-        pool->budget->ops->destroy(pool->budget);
+    dsql_budget_destroy(pool->budget);
     dsql_credentials_destroy(pool->credentials);
     dsql_resolver_destroy(pool->resolver);
     if (pool->ca_fd >= 0)
@@ -323,8 +322,8 @@ static void wait_until_filled(struct dsql_pool *pool)
     bool hopeless = dsql_keeper_is_hopeless(&pool->keeper);
     struct dsql_pool_error last =
         pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
-    struct dsql_budget_status budget = {0};
-    pool->budget->ops->status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
+    struct dsql_allowance_status budget = {0};
+    dsql_budget_status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
     pthread_mutex_unlock(&pool->state_lock);
     int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
     if (open >= wanted)
@@ -402,7 +401,7 @@ static void begin_drain(struct dsql_pool *pool)
     pthread_mutex_lock(&pool->state_lock);
     if (!pool->draining) {
         pool->draining = true;
-        pool->budget->ops->drain(pool->budget);
+        dsql_budget_drain(pool->budget);
     }
     pthread_mutex_unlock(&pool->state_lock);
     dsql_waiters_send_away(pool, NULL);

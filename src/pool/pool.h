@@ -201,7 +201,7 @@ static inline struct dsql_keeper_reply dsql_pool_tell(struct dsql_pool *pool,
 /* With state_lock held: the budget learns how many slots are in use. */
 static inline void dsql_pool_tell_used(struct dsql_pool *pool)
 {
-    pool->budget->ops->used(pool->budget, dsql_slots_held(&pool->keeper.slots));
+    dsql_budget_used(pool->budget, dsql_slots_held(&pool->keeper.slots));
 }
 
 /* opener.c */

@@ -89,13 +89,13 @@ void dsql_stats_sample(struct dsql_pool *pool)
     struct dsql_metrics *m = pool->metrics;
     if (!m)
         return;
-    struct dsql_budget_status budget;
+    struct dsql_allowance_status budget;
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
     pthread_mutex_lock(&pool->state_lock);
     int64_t ready = dsql_ready_set_count(&pool->ready);
     int64_t open = pool->keeper.slots.open - pool->discarded;
     uint64_t uses = count_uses(pool);
-    pool->budget->ops->status(pool->budget, now, &budget);
+    dsql_budget_status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
     ready = ready < open ? ready : open;
     dsql_gauge_set(m, DSQL_SERIES(reservoir_size), ready);
@@ -124,7 +124,7 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     if (pool->fork_generation != dsql_fork_generation)
         return;
     struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
-    struct dsql_budget_status budget;
+    struct dsql_allowance_status budget;
     pthread_mutex_lock(&pool->state_lock);
     const struct dsql_keeper *k = &pool->keeper;
     const struct dsql_slots *s = &k->slots;
@@ -154,7 +154,7 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     for (int64_t i = 0; i < DSQL_POOL_SECONDS && i <= pool->second; i++)
         stats->opens_per_second[i] = pool->opens_by_second[(pool->second - i) % DSQL_POOL_SECONDS];
     memcpy(stats->errors, pool->errors, sizeof(stats->errors));
-    pool->budget->ops->status(pool->budget, now, &budget);
+    dsql_budget_status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
     for (size_t i = 0; i < stats->error_count; i++)
         stats->errors[i].age_ns = now.ns - stats->errors[i].age_ns;

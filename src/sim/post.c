@@ -1,5 +1,7 @@
 #include "sim/post.h"
 
+#include <stdlib.h>
+
 #define ANSWER_TIMEOUT_NS (2 * DSQL_S)
 
 static void throw_away(struct dsql_sim_letter *letter)
@@ -92,14 +94,14 @@ static void send(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter)
 void dsql_sim_sender_pump(struct dsql_sim_sender *sender)
 {
     struct dsql_sim_process *process = sender->process;
-    if (sender->letter)
+    if (!sender->ops || sender->letter)
         return;
     struct dsql_sim_letter *letter = sender->ops->write(sender);
     if (letter) {
         send(sender, letter);
         return;
     }
-    int64_t wait_ns = sender->ops->due_ns(sender);
+    int64_t wait_ns = dsql_allowance_due_ns(sender->allowance, dsql_sim_process_moment(process));
     if (wait_ns != INT64_MAX) {
         dsql_sim_after(&process->world->kernel, &sender->due,
                        dsql_sim_process_to_world(process, wait_ns));
@@ -117,18 +119,21 @@ static void is_due(struct dsql_sim_kernel *kernel, void *arg)
 }
 
 void dsql_sim_sender_init(struct dsql_sim_sender *sender, struct dsql_sim_process *process,
-                          const struct dsql_sim_post_ops *ops)
+                          struct dsql_allowance *allowance, const struct dsql_sim_post_ops *ops)
 {
-    *sender = (struct dsql_sim_sender){.process = process, .ops = ops};
+    *sender = (struct dsql_sim_sender){.process = process, .allowance = allowance, .ops = ops};
     dsql_sim_event_init(&sender->due, is_due, sender);
-    dsql_sim_after(&process->world->kernel, &sender->due, 0);
+    if (ops)
+        dsql_sim_after(&process->world->kernel, &sender->due, 0);
 }
 
-void dsql_sim_sender_fini(struct dsql_sim_sender *sender)
+void dsql_sim_sender_destroy(struct dsql_sim_sender *sender)
 {
     if (sender->letter)
         sender->letter->sender = NULL;
     dsql_sim_cancel(&sender->process->world->kernel, &sender->due);
+    dsql_allowance_fini(sender->allowance);
+    free(sender);
 }
 
 void dsql_sim_table_fini(struct dsql_sim_table *table)

@@ -6,6 +6,7 @@
 #ifndef DSQL_SIM_POST_H
 #define DSQL_SIM_POST_H
 
+#include "core/allowance.h"
 #include "sim/world.h"
 
 struct dsql_sim_sender;
@@ -21,11 +22,10 @@ struct dsql_sim_letter {
     struct dsql_sim_letter *next, *prev;
 };
 
+/* A protocol: how its requests are written, carried out and answered. */
 struct dsql_sim_post_ops {
     /* What it has to say now, from the heap; NULL if that is nothing, or no memory. */
     struct dsql_sim_letter *(*write)(struct dsql_sim_sender *sender);
-    /* How long until it has something to say; INT64_MAX: not by itself. */
-    int64_t (*due_ns)(struct dsql_sim_sender *sender);
     /* The table does what it says, and puts the answer into it. */
     void (*carry_out)(struct dsql_sim_letter *letter);
     /* It is back. Only one whose fortune is ANSWERED has an answer. */
@@ -34,20 +34,24 @@ struct dsql_sim_post_ops {
     struct dsql_sim_letter *(*copy)(const struct dsql_sim_letter *letter);
     /* Frees what it holds, and itself. */
     void (*free)(struct dsql_sim_letter *letter);
+    /* Remembers from now on what another of its kind does. */
+    void (*remember)(struct dsql_sim_sender *sender, const struct dsql_sim_sender *other);
 };
 
-/* A process's end of the line. */
+/* A process's end of the line; the first member of what a protocol keeps for a process. */
 struct dsql_sim_sender {
     struct dsql_sim_process *process;
-    const struct dsql_sim_post_ops *ops;
-    struct dsql_sim_letter *letter; /* under way */
+    struct dsql_allowance *allowance;
+    const struct dsql_sim_post_ops *ops; /* NULL: it has nothing to say to anybody */
+    struct dsql_sim_letter *letter;      /* under way */
     struct dsql_sim_event due;
 };
 
 /* It is asked for its first letter at once, but not before this returns. */
 void dsql_sim_sender_init(struct dsql_sim_sender *sender, struct dsql_sim_process *process,
-                          const struct dsql_sim_post_ops *ops);
-void dsql_sim_sender_fini(struct dsql_sim_sender *sender);
+                          struct dsql_allowance *allowance, const struct dsql_sim_post_ops *ops);
+/* Frees it and its allowance. */
+void dsql_sim_sender_destroy(struct dsql_sim_sender *sender);
 
 /* Something changed: sends what it has to say, or asks again when it will. */
 void dsql_sim_sender_pump(struct dsql_sim_sender *sender);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/least.h"
-#include "sim/world.h"
+#include "sim/post.h"
 
 enum { MILLION = 1000000 };
 
@@ -30,11 +30,12 @@ struct dsql_mono dsql_sim_process_now(const struct dsql_sim_process *process)
     return (struct dsql_mono){process->mono_base_ns + now + millionths(now, process->drift_ppm)};
 }
 
-struct dsql_wall dsql_sim_process_wall(const struct dsql_sim_process *process)
+struct dsql_moment dsql_sim_process_moment(const struct dsql_sim_process *process)
 {
     /* The world began at some moment of 2026. */
-    return (struct dsql_wall){INT64_C(1790000000) * DSQL_S + process->wall_offset_ns +
-                              process->world->kernel.now.ns};
+    return (struct dsql_moment){
+        dsql_sim_process_now(process),
+        {INT64_C(1790000000) * DSQL_S + process->wall_offset_ns + process->world->kernel.now.ns}};
 }
 
 int64_t dsql_sim_process_to_world(const struct dsql_sim_process *process, int64_t ns)
@@ -91,17 +92,31 @@ void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_
     dsql_sim_process_wake(process);
 }
 
+/* ---- its budget: whatever is said may be worth a request ---- */
+
+static void tell(struct dsql_sim_process *process, int64_t n,
+                 void (*what)(struct dsql_allowance *allowance, int64_t n))
+{
+    what(process->sender->allowance, n);
+    dsql_sim_sender_pump(process->sender);
+}
+
+static void note(struct dsql_sim_process *process,
+                 void (*what)(struct dsql_allowance *allowance, struct dsql_moment now))
+{
+    what(process->sender->allowance, dsql_sim_process_moment(process));
+    dsql_sim_sender_pump(process->sender);
+}
+
 /* ---- connects ---- */
 
 static void tell_failure(struct dsql_sim_process *process,
                          const struct dsql_keeper_verdict *verdict)
 {
-    const struct dsql_sim_allowance_ops *ops = process->allowance->ops;
-    struct dsql_mono now = dsql_sim_process_now(process);
     if (verdict->throttled)
-        ops->throttled(process->allowance, now);
+        note(process, dsql_allowance_throttled);
     if (verdict->full)
-        ops->full(process->allowance, now);
+        note(process, dsql_allowance_refused_full);
 }
 
 static void connect_failed(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
@@ -129,7 +144,7 @@ static void connect_answered(struct dsql_sim_kernel *kernel, void *arg)
     } else {
         process->counts.opens++;
         dsql_keeper_opened(&process->keeper, conn->slot, now);
-        process->allowance->ops->opened(process->allowance, now);
+        note(process, dsql_allowance_opened);
         dsql_sim_check_birth(process, conn);
         dsql_sim_check_open(process);
         if (conn->hung_up)
@@ -207,17 +222,18 @@ static void prepare(struct dsql_sim_process *process)
 
 static void ask_budget(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
 {
-    struct dsql_sim_allowance *allowance = process->allowance;
-    struct dsql_mono now = dsql_sim_process_now(process);
+    struct dsql_allowance *allowance = process->sender->allowance;
+    struct dsql_moment now = dsql_sim_process_moment(process);
     if (step->what == DSQL_KEEPER_SLOTS) {
         if (step->count != process->needed)
-            allowance->ops->want(allowance, step->count);
+            tell(process, step->count, dsql_allowance_want);
         process->needed = step->count;
-        dsql_keeper_slots(&process->keeper, allowance->ops->slots(allowance),
-                          allowance->ops->rate(allowance, now));
+        dsql_keeper_slots(&process->keeper, dsql_allowance_slots(allowance, now),
+                          dsql_allowance_rate(allowance, now));
     } else {
         int64_t wait_ns = 0;
-        bool given = allowance->ops->permit(allowance, now, &wait_ns);
+        bool given = dsql_allowance_permit(allowance, now, &wait_ns);
+        dsql_sim_sender_pump(process->sender);
         dsql_keeper_permit(&process->keeper, given, wait_ns);
     }
 }
@@ -281,7 +297,7 @@ static void take_turn(struct dsql_sim_kernel *kernel, void *arg)
     } while (step.what != DSQL_KEEPER_SLEEP);
     int64_t held = dsql_slots_held(&process->keeper.slots);
     if (held != process->held)
-        process->allowance->ops->used(process->allowance, held);
+        tell(process, held, dsql_allowance_used);
     process->held = held;
 }
 
@@ -332,8 +348,8 @@ static void forget(struct dsql_sim_process *process)
 {
     if (process->life == DSQL_SIM_OFF)
         return;
-    process->allowance->ops->destroy(process->allowance);
-    process->allowance = NULL;
+    dsql_sim_sender_destroy(process->sender);
+    process->sender = NULL;
     dsql_keeper_fini(&process->keeper);
     dsql_ready_set_fini(&process->ready);
     process->life = DSQL_SIM_OFF;
@@ -379,10 +395,10 @@ static enum dsql_rc remember(struct dsql_sim_process *process)
             : dsql_keeper_init(&process->keeper, &config, dsql_rng_split(&process->rng), now);
     if (rc || dsql_ready_set_init(&process->ready, config.max_open))
         return DSQL_NO_MEMORY;
-    process->allowance = kind == DSQL_SIM_BLOCKS   ? dsql_sim_allowance_blocks(process)
-                         : kind == DSQL_SIM_LEASES ? dsql_sim_allowance_leases(process)
-                                                   : dsql_sim_allowance_local(process);
-    return process->allowance ? DSQL_OK : DSQL_NO_MEMORY;
+    process->sender = kind == DSQL_SIM_BLOCKS   ? dsql_sim_budget_blocks(process)
+                      : kind == DSQL_SIM_LEASES ? dsql_sim_budget_leases(process)
+                                                : dsql_sim_budget_local(process);
+    return process->sender ? DSQL_OK : DSQL_NO_MEMORY;
 }
 
 void dsql_sim_process_start(struct dsql_sim_process *process)
@@ -413,7 +429,7 @@ void dsql_sim_process_start(struct dsql_sim_process *process)
 
 void dsql_sim_process_copy(struct dsql_sim_process *process, struct dsql_sim_process *of)
 {
-    if (!of || !of->allowance->ops->copy)
+    if (!of || !of->sender->ops) /* alone, there is nothing to remember */
         return;
     dsql_sim_process_crash(process);
     process->drift_ppm = of->drift_ppm;
@@ -421,7 +437,7 @@ void dsql_sim_process_copy(struct dsql_sim_process *process, struct dsql_sim_pro
     process->wall_offset_ns = of->wall_offset_ns;
     dsql_sim_process_start(process);
     if (process->life == DSQL_SIM_RUNS)
-        process->allowance->ops->copy(process->allowance, of->allowance);
+        process->sender->ops->remember(process->sender, of->sender);
 }
 
 void dsql_sim_process_crash(struct dsql_sim_process *process)
@@ -442,7 +458,8 @@ void dsql_sim_process_drain(struct dsql_sim_process *process)
         return;
     process->life = DSQL_SIM_DRAINS;
     dsql_sim_workload_stop(process);
-    process->allowance->ops->drain(process->allowance);
+    dsql_allowance_drain(process->sender->allowance, true);
+    dsql_sim_sender_pump(process->sender);
     dsql_keeper_drain(&process->keeper);
     dsql_sim_process_wake(process);
 }

@@ -6,7 +6,7 @@
  *     process.c     a process: carries out what core's keeper says, in virtual time
  *     resume.c      a process that begins where a recorded pool was
  *     workload.c    its callers: arrivals, checkouts, waiting, holding, returning
- *     allowance_*.c its share of the budget: its own, or a fleet's through a table
+ *     budget_*.c    its part of the budget: its own, or a fleet's through a table
  *     post.c        requests to the table and their answers, whatever the protocol
  *     dynamodb.c    the table's manners: latency, refusals, answers that get lost
  *     checks.c      what must hold, looked at while it runs
@@ -104,7 +104,7 @@ struct dsql_sim_counts {
     int64_t longest_wait_ns;
 };
 
-struct dsql_sim_allowance;
+struct dsql_sim_sender;
 
 struct dsql_sim_process {
     struct dsql_sim_world *world;
@@ -118,10 +118,10 @@ struct dsql_sim_process {
 
     struct dsql_keeper keeper;
     struct dsql_ready_set ready;
-    struct dsql_mono near; /* as core/handout.h has it; its clock */
-    int64_t recall;        /* returns still to be closed */
-    int64_t needed, held;  /* slots, as the budget was told last */
-    struct dsql_sim_allowance *allowance;
+    struct dsql_mono near;          /* as core/handout.h has it; its clock */
+    int64_t recall;                 /* returns still to be closed */
+    int64_t needed, held;           /* slots, as the budget was told last */
+    struct dsql_sim_sender *sender; /* its allowance is with it */
     struct dsql_sim_conn *conns;
     struct dsql_sim_event turn, start;
 
@@ -144,7 +144,7 @@ int64_t dsql_sim_process_target(const struct dsql_sim_process *process);
 int64_t dsql_sim_process_max_open(const struct dsql_sim_process *process);
 /* What its clocks say. */
 struct dsql_mono dsql_sim_process_now(const struct dsql_sim_process *process);
-struct dsql_wall dsql_sim_process_wall(const struct dsql_sim_process *process);
+struct dsql_moment dsql_sim_process_moment(const struct dsql_sim_process *process);
 /* How long `ns` of its time are in the world's. */
 int64_t dsql_sim_process_to_world(const struct dsql_sim_process *process, int64_t ns);
 /* Whether it stands still; if so the event comes again when it goes on. */
@@ -190,31 +190,10 @@ void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_c
 
 /* ---- the budget ---- */
 
-struct dsql_sim_allowance_ops {
-    /* So many slots are needed; told when that changes. */
-    void (*want)(struct dsql_sim_allowance *allowance, int64_t n);
-    int64_t (*slots)(struct dsql_sim_allowance *allowance);
-    bool (*permit)(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns);
-    /* Connects a second, in effect. */
-    double (*rate)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
-    void (*used)(struct dsql_sim_allowance *allowance, int64_t n);
-    void (*opened)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
-    void (*throttled)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
-    void (*full)(struct dsql_sim_allowance *allowance, struct dsql_mono now);
-    void (*drain)(struct dsql_sim_allowance *allowance);
-    /* Remembers from now on what another of its kind does. NULL: there is nothing to remember. */
-    void (*copy)(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from);
-    void (*destroy)(struct dsql_sim_allowance *allowance);
-};
-
-struct dsql_sim_allowance {
-    const struct dsql_sim_allowance_ops *ops;
-};
-
-/* A process starts: its share of the budget. NULL: no memory. */
-struct dsql_sim_allowance *dsql_sim_allowance_local(struct dsql_sim_process *process);
-struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *process);
-struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process);
+/* A process starts: core's allowance, and its end of the line to the table. NULL: no memory. */
+struct dsql_sim_sender *dsql_sim_budget_local(struct dsql_sim_process *process);
+struct dsql_sim_sender *dsql_sim_budget_leases(struct dsql_sim_process *process);
+struct dsql_sim_sender *dsql_sim_budget_blocks(struct dsql_sim_process *process);
 /* The process that an owner's id belongs to, or NULL if that life of it is over. */
 struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id);
 

@@ -32,12 +32,13 @@ static bool life(void)
         assert_int_equal(rc, DSQL_NO_MEMORY);
         return false;
     }
-    budget->ops->want(budget, SLOTS);
-    for (int i = 0; i < 60000 && budget->ops->slots(budget) < SLOTS; i++)
+    dsql_budget_want(budget, SLOTS);
+    for (int i = 0;
+         i < 60000 && dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)) < SLOTS; i++)
         (void)nanosleep(&pause, NULL);
-    assert_int_equal(budget->ops->slots(budget), SLOTS);
-    budget->ops->drain(budget);
-    budget->ops->destroy(budget);
+    assert_int_equal(dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)), SLOTS);
+    dsql_budget_drain(budget);
+    dsql_budget_destroy(budget);
     assert_int_equal(fake_table_owners(&table), 0);
     return true;
 }

@@ -47,15 +47,15 @@ static void run_until(struct dsql_fleet_protocol *p, int64_t end_ns)
         const char *operation;
         json_t *body;
         struct dsql_ddb_reply reply;
-        if (!p->ops->next(p, virtual_mono(NULL), &operation, &body)) {
-            int64_t due_ns = p->ops->due_ns(p, virtual_mono(NULL));
+        if (!p->ops->next(p, dsql_clock_moment(&virtual), &operation, &body)) {
+            int64_t due_ns = dsql_allowance_due_ns(p->allowance, dsql_clock_moment(&virtual));
             now_ns += due_ns < 10 * DSQL_MS ? 10 * DSQL_MS : due_ns > DSQL_S ? DSQL_S : due_ns;
             continue;
         }
         must(dsql_ddb_call(ddb, operation, body, &reply, &err) == DSQL_OK, &err);
         json_decref(body);
         now_ns += 5 * DSQL_MS;
-        (void)p->ops->answer(p, virtual_mono(NULL), &reply, &err);
+        (void)p->ops->answer(p, dsql_clock_moment(&virtual), &reply, &err);
         must(reply.kind == DSQL_DDB_OK || reply.kind == DSQL_DDB_CANCELLED ||
                  reply.kind == DSQL_DDB_CONDITION,
              &(struct dsql_err){.message = "an operation failed"});
@@ -69,9 +69,10 @@ static struct dsql_fleet_protocol *owner_with(const struct dsql_budget_options *
     struct dsql_fleet_protocol *p = NULL;
     struct dsql_err err = {0};
     must(dsql_fleet_leases(options, endpoint, &p, &err) == DSQL_OK, &err);
-    p->ops->want(p, leases);
+    dsql_allowance_want(p->allowance, leases);
     run_until(p, now_ns + 10 * DSQL_S);
-    p->ops->used(p, p->ops->slots(p, virtual_mono(NULL)));
+    dsql_allowance_used(p->allowance,
+                        dsql_allowance_slots(p->allowance, dsql_clock_moment(&virtual)));
     return p;
 }
 

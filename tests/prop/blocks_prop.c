@@ -88,6 +88,11 @@ static struct dsql_mono clock_of(const struct world *w, const struct owner *o)
     return (struct dsql_mono){w->now_ns + o->skew_ns};
 }
 
+static struct dsql_moment moment_of(const struct world *w, const struct owner *o)
+{
+    return (struct dsql_moment){.mono = clock_of(w, o)};
+}
+
 static void born(struct world *w, struct owner *o)
 {
     struct dsql_blocks_config config = {.connections = w->limit,
@@ -105,7 +110,7 @@ static void born(struct world *w, struct owner *o)
     dsql_blocks_init(&o->blocks, &config, dsql_rng_split(&w->rng), clock_of(w, o));
     if (breakage == NO_GAP)
         o->blocks.gap_ns = INT64_MAX / 2;
-    dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
+    dsql_allowance_want(&o->blocks.allowance, dsql_rng_between(&w->rng, 0, w->limit));
 }
 
 static void *copied(const void *from, size_t count, size_t size)
@@ -142,7 +147,7 @@ static void dies(struct world *w, struct owner *o)
     seen.recognised += o->blocks.counts.repeated;
     seen.identities += o->blocks.counts.copies;
     (void)w;
-    dsql_blocks_fini(&o->blocks);
+    dsql_allowance_fini(&o->blocks.allowance);
     o->alive = false;
     o->conns = 0;
 }
@@ -263,7 +268,7 @@ static void arrives_at_owner(struct world *w, struct letter *letter)
     if (!o->blocks.joined || o->blocks.beat == o->fresh_beat)
         o->loose = false;
     if (breakage == FULL_PURSE)
-        o->blocks.purse.amount = o->blocks.purse_most * DSQL_PURSE_ONE;
+        o->blocks.purse.level = o->blocks.purse_most * DSQL_PERMIT * DSQL_S;
 }
 
 static void deliver(struct world *w)
@@ -293,7 +298,7 @@ static void connects(struct world *w, struct owner *o)
     fill_bucket(w);
     w->level -= o->loose ? 0 : DSQL_S;
     o->conns++;
-    dsql_blocks_used(&o->blocks, o->conns);
+    dsql_allowance_used(&o->blocks.allowance, o->conns);
     if (!prop_that(w->p, w->level >= 0, "(e) the bucket is overdrawn by %lld ns of flow",
                    (long long)(-w->level / w->rate)))
         w->ok = false;
@@ -313,17 +318,17 @@ static void pool_acts(struct world *w, struct owner *o)
         o->conns = slots;
     if (w->faults && chance(w, 50) && o->conns > 0)
         o->conns -= dsql_rng_between(&w->rng, 1, o->conns);
-    dsql_blocks_used(&o->blocks, o->conns);
+    dsql_allowance_used(&o->blocks.allowance, o->conns);
     if (w->faults && chance(w, 20))
-        dsql_blocks_want(&o->blocks, dsql_rng_between(&w->rng, 0, w->limit));
+        dsql_allowance_want(&o->blocks.allowance, dsql_rng_between(&w->rng, 0, w->limit));
     /* All pools of the process close, and a new one comes before or after the block is gone. */
     if (w->faults && chance(w, o->blocks.draining ? 200 : 10))
-        dsql_blocks_drain(&o->blocks, !o->blocks.draining);
+        dsql_allowance_drain(&o->blocks.allowance, !o->blocks.draining);
     if (w->faults && chance(w, 3))
-        dsql_blocks_throttled(&o->blocks, clock_of(w, o));
+        dsql_allowance_throttled(&o->blocks.allowance, moment_of(w, o));
     for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.want; k++) {
         int64_t wait_ns;
-        if (!dsql_blocks_permit(&o->blocks, clock_of(w, o), &wait_ns))
+        if (!dsql_allowance_permit(&o->blocks.allowance, moment_of(w, o), &wait_ns))
             break;
         connects(w, o);
     }
@@ -396,10 +401,13 @@ static void judge_permits(struct world *w)
     for (size_t i = 0; i < w->owner_count; i++) {
         const struct owner *o = &w->owners[i];
         struct dsql_mono now = clock_of(w, o);
-        if (o->alive && !o->loose && o->blocks.joined &&
-            dsql_mono_before(now, o->blocks.fresh_until))
-            permits += dsql_purse_by(&o->blocks.purse, dsql_blocks_flow_in_effect(&o->blocks),
-                                     dsql_blocks_sure_purse(&o->blocks), now);
+        struct dsql_bucket purse = o->blocks.purse;
+        if (!o->alive || o->loose || !o->blocks.joined ||
+            !dsql_mono_before(now, o->blocks.fresh_until))
+            continue;
+        dsql_bucket_fill(&purse, dsql_blocks_flow_in_effect(&o->blocks),
+                         dsql_blocks_sure_purse(&o->blocks) * DSQL_PERMIT, now);
+        permits += purse.level / DSQL_PERMIT;
     }
     fill_bucket(w);
     if (!prop_that(w->p, permits <= w->level, "(e) %lld ns of flow more in hand than in the bucket",
@@ -467,7 +475,7 @@ static void judge_end(struct world *w)
     for (size_t i = 0; i < w->owner_count; i++) {
         w->owners[i].paused_until_ns = 0;
         if (w->owners[i].alive)
-            dsql_blocks_drain(&w->owners[i].blocks, false);
+            dsql_allowance_drain(&w->owners[i].blocks.allowance, false);
         living += w->owners[i].alive;
     }
     if (living == 0)

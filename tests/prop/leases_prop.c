@@ -74,9 +74,9 @@ static struct dsql_mono mono(const struct world *w)
 {
     return (struct dsql_mono){w->now_ns};
 }
-static struct dsql_wall wall(const struct world *w)
+static struct dsql_moment moment(const struct world *w)
 {
-    return (struct dsql_wall){w->now_ns};
+    return (struct dsql_moment){{w->now_ns}, {w->now_ns}};
 }
 
 static struct dsql_lease_found *find(struct world *w, const char *id)
@@ -187,7 +187,7 @@ static void born(struct world *w, struct process *process)
     *process = (struct process){.alive = true, .nonces = dsql_rng_split(&w->rng)};
     assert_int_equal(dsql_leases_init(&process->core, &config, dsql_rng_split(&w->rng), mono(w)),
                      DSQL_OK);
-    dsql_leases_want(&process->core, dsql_rng_between(&w->rng, 0, w->limit));
+    dsql_allowance_want(&process->core.allowance, dsql_rng_between(&w->rng, 0, w->limit));
 }
 
 /* A machine is copied while it runs: the copy remembers everything, but its sockets are dead. */
@@ -220,7 +220,8 @@ static bool is_loose(const struct world *w, const struct process *process)
     }
     /* What is found missing is closed within a moment. */
     return process->copied &&
-           (process->core.grace > 0 || process->conns > dsql_leases_slots(&process->core, mono(w)));
+           (process->core.grace > 0 ||
+            process->conns > dsql_allowance_slots(&process->core.allowance, moment(w)));
 }
 
 static void dies(struct process *process)
@@ -229,7 +230,7 @@ static void dies(struct process *process)
         seen.identities += process->core.counts.copies;
         seen.strays += process->core.counts.strays;
         seen.recounts += process->core.counts.recounts;
-        dsql_leases_fini(&process->core);
+        dsql_allowance_fini(&process->core.allowance);
     }
     process->alive = false;
     process->conns = 0;
@@ -268,30 +269,30 @@ static void acts(struct world *w, struct process *process)
     struct dsql_leases *core = &process->core;
     struct dsql_leases_op op;
     struct dsql_leases_answer answer = {.outcome = DSQL_LEASES_LOST};
-    int64_t slots = dsql_leases_slots(core, mono(w));
+    int64_t slots = dsql_allowance_slots(&core->allowance, moment(w)), wait_ns;
     if (process->conns > slots)
         process->conns = slots;
     if (w->faults && chance(w, 50) && process->conns > 0)
         process->conns--;
     if (process->conns > core->want)
         process->conns = core->want;
-    dsql_leases_used(core, process->conns);
+    dsql_allowance_used(&core->allowance, process->conns);
     while (process->conns < slots && process->conns < core->want &&
-           dsql_leases_permit(core, wall(w))) {
-        dsql_leases_used(core, ++process->conns);
+           dsql_allowance_permit(&core->allowance, moment(w), &wait_ns)) {
+        dsql_allowance_used(&core->allowance, ++process->conns);
         int64_t second = w->now_ns / DSQL_S;
         bool excused = is_loose(w, process) || (process->copied && process->second == second);
         w->connects[second] += !excused;
     }
     if (w->faults && chance(w, 10))
-        dsql_leases_want(core, dsql_rng_between(&w->rng, 0, w->limit));
+        dsql_allowance_want(&core->allowance, dsql_rng_between(&w->rng, 0, w->limit));
     if (w->faults && chance(w, core->draining ? 100 : 5))
-        dsql_leases_drain(core, !core->draining);
+        dsql_allowance_drain(&core->allowance, !core->draining);
     if (w->faults && chance(w, 2))
-        dsql_leases_throttled(core, wall(w));
+        dsql_allowance_throttled(&core->allowance, moment(w));
     if (breakage == NO_STRAYS)
         core->stray_count = 0;
-    if (!dsql_leases_next(core, mono(w), wall(w), dsql_rng_next(&process->nonces), &op))
+    if (!dsql_leases_next(core, moment(w), dsql_rng_next(&process->nonces), &op))
         return;
     seen.requests++;
     bool lost = w->faults && chance(w, 40);
@@ -304,7 +305,7 @@ static void acts(struct world *w, struct process *process)
         answer = (struct dsql_leases_answer){.outcome = DSQL_LEASES_LOST};
     else if (w->faults && answer.outcome == DSQL_LEASES_LOST && chance(w, 500))
         answer.outcome = DSQL_LEASES_CONFLICT;
-    assert_int_equal(dsql_leases_answer(core, mono(w), wall(w), &answer), DSQL_OK);
+    assert_int_equal(dsql_leases_answer(core, moment(w), &answer), DSQL_OK);
 }
 
 static void run_for(struct world *w, int64_t ns)
@@ -358,7 +359,7 @@ static bool survives(struct prop *p)
     w->faults = false;
     for (size_t i = 0; i < PROCESSES; i++) {
         if (w->processes[i].alive)
-            dsql_leases_drain(&w->processes[i].core, false);
+            dsql_allowance_drain(&w->processes[i].core.allowance, false);
     }
     if (w->ok && !w->processes[0].alive)
         born(w, &w->processes[0]);

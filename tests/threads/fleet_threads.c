@@ -29,28 +29,28 @@ static void use(struct dsql_budget *budget, int64_t wanted)
 {
     const struct timespec pause = {.tv_nsec = DSQL_US * 200};
     int64_t held = 0;
-    budget->ops->want(budget, wanted);
+    dsql_budget_want(budget, wanted);
     for (int turn = 0; turn < TURNS; turn++) {
         struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
-        struct dsql_budget_status status;
-        int64_t wait_ns, slots = budget->ops->slots(budget);
-        if (held < slots && budget->ops->permit(budget, now, &wait_ns)) {
+        struct dsql_allowance_status status;
+        int64_t wait_ns, slots = dsql_budget_slots(budget, now);
+        if (held < slots && dsql_budget_permit(budget, now, &wait_ns)) {
             held++;
             given++;
         } else if (held > 0) {
             held--;
         }
-        budget->ops->used(budget, held);
+        dsql_budget_used(budget, held);
         if (turn % 50 == 7)
-            budget->ops->throttled(budget, now);
+            dsql_budget_throttled(budget, now);
         if (turn % 50 == 9)
-            budget->ops->refused_full(budget, now);
-        budget->ops->status(budget, now, &status);
+            dsql_budget_refused_full(budget, now);
+        dsql_budget_status(budget, now, &status);
         wrong += status.slots > wanted;
         (void)nanosleep(&pause, NULL);
     }
-    budget->ops->drain(budget);
-    budget->ops->used(budget, 0);
+    dsql_budget_drain(budget);
+    dsql_budget_used(budget, 0);
 }
 
 static void *pool(void *arg)
@@ -70,7 +70,7 @@ static void *pool(void *arg)
         use(budget, 1 + number);
         if (number == 0)
             table.mood = life % 2 ? FAKE_TABLE_WELL : FAKE_TABLE_ILL;
-        budget->ops->destroy(budget);
+        dsql_budget_destroy(budget);
     }
     return NULL;
 }

@@ -35,6 +35,11 @@ static struct dsql_mono now(const struct fleet *f)
     return (struct dsql_mono){f->now_ns};
 }
 
+static struct dsql_moment moment(const struct fleet *f)
+{
+    return (struct dsql_moment){.mono = now(f)};
+}
+
 static void join(struct fleet *f, size_t index)
 {
     struct member *m = &f->members[index];
@@ -42,14 +47,14 @@ static void join(struct fleet *f, size_t index)
     (void)snprintf(config.id, sizeof(config.id), "%016zx", index);
     *m = (struct member){.alive = true, .expiry = calloc((size_t)f->per_member, sizeof(int64_t))};
     dsql_blocks_init(&m->core, &config, dsql_rng_split(&f->rng), now(f));
-    dsql_blocks_want(&m->core, f->per_member);
+    dsql_allowance_want(&m->core.allowance, f->per_member);
 }
 
 static void end(struct member *m)
 {
     if (!m->alive)
         return;
-    dsql_blocks_fini(&m->core);
+    dsql_allowance_fini(&m->core.allowance);
     dsql_registry_fini(&m->view);
     free(m->expiry);
     m->alive = false;
@@ -64,21 +69,21 @@ static void pool_acts(struct fleet *f, struct member *m)
             continue;
         m->expiry[i--] = m->expiry[--m->conns];
     }
-    dsql_blocks_used(&m->core, m->conns);
+    dsql_allowance_used(&m->core.allowance, m->conns);
     int64_t wait_ns = DSQL_S;
     while (m->conns < slots && m->conns < m->core.want &&
-           dsql_blocks_permit(&m->core, now(f), &wait_ns)) {
+           dsql_allowance_permit(&m->core.allowance, moment(f), &wait_ns)) {
         m->expiry[m->conns++] =
             f->now_ns + f->lifetime_ns / 2 + dsql_rng_between(&f->rng, 0, f->lifetime_ns);
         m->opens++;
-        dsql_blocks_used(&m->core, m->conns);
+        dsql_allowance_used(&m->core.allowance, m->conns);
     }
     m->ask_ns = f->now_ns + wait_ns;
 }
 
 static int64_t next_event(const struct fleet *f, const struct member *m)
 {
-    int64_t due_ns = dsql_blocks_due_ns(&m->core, now(f));
+    int64_t due_ns = dsql_allowance_due_ns(&m->core.allowance, moment(f));
     int64_t at_ns = due_ns > DSQL_H ? f->now_ns + DSQL_H : f->now_ns + due_ns;
     if (m->conns < m->core.want && m->ask_ns < at_ns)
         at_ns = m->ask_ns;
@@ -234,8 +239,8 @@ TEST(a_rolling_deploy_hands_over_in_seconds)
     run_for(f, 30 * DSQL_S);
     assert_int_equal(conns(f), 500);
     struct member *old = &f->members[0];
-    dsql_blocks_drain(&old->core, true);
-    dsql_blocks_want(&old->core, 0);
+    dsql_allowance_drain(&old->core.allowance, true);
+    dsql_allowance_want(&old->core.allowance, 0);
     old->due_ns = 0;
     join(f, 10);
     int64_t start_ns = f->now_ns;
@@ -255,7 +260,7 @@ TEST(throttling_of_one_slows_all)
     int64_t before = conns(f);
     run_for(f, DSQL_S);
     int64_t full_speed = conns(f) - before;
-    dsql_blocks_throttled(&f->members[3].core, now(f));
+    dsql_allowance_throttled(&f->members[3].core.allowance, moment(f));
     f->members[3].due_ns = 0;
     run_for(f, DSQL_S / 2);
     assert_true(f->item.rate <= INT64_C(60) * DSQL_PERMIT);

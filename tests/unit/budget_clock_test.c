@@ -25,7 +25,7 @@ TEST(the_clock_is_seen_against_dynamodbs)
     struct fake_table table;
     struct dsql_budget_options options;
     struct dsql_budget *budget;
-    struct dsql_budget_status status;
+    struct dsql_allowance_status status;
     struct dsql_err err = {0};
     fake_table_start(&table);
     table.mood = FAKE_TABLE_ILL;
@@ -34,16 +34,16 @@ TEST(the_clock_is_seen_against_dynamodbs)
     options.log = dsql_log_default();
     options.clock = &late;
     assert_int_equal(dsql_budget_open(&options, &budget, &err), DSQL_OK);
-    budget->ops->want(budget, 1);
+    dsql_budget_want(budget, 1);
     for (int tries = 0; tries < 12000; tries++) {
-        budget->ops->status(budget, dsql_clock_mono(&late), &status);
+        dsql_budget_status(budget, dsql_clock_mono(&late), &status);
         if (status.clock_ahead_s != 0)
             break;
         (void)nanosleep(&(struct timespec){.tv_nsec = 5 * DSQL_MS}, NULL);
     }
     assert_int_equal(status.clock_ahead_s, 600);
     assert_true(status.problem[0] != '\0');
-    budget->ops->destroy(budget);
+    dsql_budget_destroy(budget);
     fake_table_stop(&table);
 }
 

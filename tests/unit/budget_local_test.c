@@ -1,4 +1,7 @@
 /* The budget of one process: shared by its pools, remembered between them. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "budget/budget.h"
 #include "support/test.h"
 
@@ -17,7 +20,7 @@ static int take_all(struct dsql_budget *budget)
 {
     int64_t wait_ns;
     int n = 0;
-    while (budget->ops->permit(budget, manual.now, &wait_ns))
+    while (dsql_budget_permit(budget, manual.now, &wait_ns))
         n++;
     return n;
 }
@@ -32,31 +35,67 @@ TEST(shared_and_remembered)
     assert_int_equal(take_all(other), 7);
     dsql_manual_clock_advance(&manual, DSQL_S);
     assert_int_equal(take_all(b), 10);
-    a->ops->destroy(a);
-    b->ops->destroy(b);
+    dsql_budget_destroy(a);
+    dsql_budget_destroy(b);
     a = open_budget("a:5432", 20, 200); /* used up, whoever comes */
     assert_int_equal(take_all(a), 0);
     dsql_manual_clock_advance(&manual, DSQL_S);
     assert_int_equal(take_all(a), 20);
-    a->ops->destroy(a);
-    other->ops->destroy(other);
+    dsql_budget_destroy(a);
+    dsql_budget_destroy(other);
 }
 
 TEST(slots)
 {
     struct dsql_budget *a = open_budget("a:5432", 10, 100);
-    struct dsql_budget_status status;
-    a->ops->want(a, 42);
-    a->ops->used(a, 7);
-    assert_int_equal(a->ops->slots(a), 42);
-    a->ops->throttled(a, manual.now);
-    a->ops->status(a, manual.now, &status);
+    struct dsql_allowance_status status;
+    dsql_budget_want(a, 42);
+    dsql_budget_used(a, 7);
+    assert_int_equal(dsql_budget_slots(a, manual.now), 42);
+    dsql_budget_throttled(a, manual.now);
+    dsql_budget_status(a, manual.now, &status);
     assert_int_equal(status.used, 7);
     assert_int_equal(status.throttled, 1);
     assert_true(status.rate == 5 && status.rate_limit == 10);
-    a->ops->drain(a);
-    assert_int_equal(a->ops->slots(a), 0);
-    a->ops->destroy(a);
+    dsql_budget_drain(a);
+    assert_int_equal(dsql_budget_slots(a, manual.now), 0);
+    dsql_budget_destroy(a);
+}
+
+TEST(what_is_whole_again_is_forgotten)
+{
+    dsql_budget_destroy(open_budget("c:5432", 10, 100)); /* a burst of 100, all of it there */
+    struct dsql_budget *other = open_budget("d:5432", 10, 1);
+    struct dsql_budget *c = open_budget("c:5432", 10, 200);
+    assert_int_equal(take_all(c), 200); /* as new; what is remembered has 100 in it */
+    dsql_budget_destroy(c);
+    dsql_budget_destroy(open_budget("e:5432", 10, 100));
+    c = open_budget("c:5432", 10, 200);
+    assert_int_equal(take_all(c), 0);
+    dsql_budget_destroy(c);
+    dsql_budget_destroy(other);
+}
+
+TEST(a_child_goes_on_with_a_copy)
+{
+    struct dsql_budget *a = open_budget("f:5432", 10, 5);
+    assert_int_equal(take_all(a), 5);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dsql_budget_after_fork();
+        struct dsql_budget *own = open_budget("f:5432", 10, 5);
+        int at_once = take_all(own);
+        dsql_manual_clock_advance(&manual, DSQL_S);
+        int later = take_all(own);
+        dsql_budget_destroy(own);
+        _exit(at_once == 0 && later == 5 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(take_all(a), 0);
+    dsql_budget_destroy(a);
 }
 
 TEST(refusals)
@@ -75,6 +114,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_and_remembered),
         cmocka_unit_test(slots),
+        cmocka_unit_test(what_is_whole_again_is_forgotten),
+        cmocka_unit_test(a_child_goes_on_with_a_copy),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,21 +44,21 @@ static struct dsql_budget *open_one(struct dsql_credentials *credentials)
     options.credentials = credentials;
     if (dsql_budget_open(&options, &budget, &err))
         fail_msg("%s", err.message);
-    budget->ops->want(budget, SLOTS);
+    dsql_budget_want(budget, SLOTS);
     return budget;
 }
 
 static void use(struct dsql_budget *budget, int64_t n)
 {
-    WAIT_UNTIL(budget->ops->slots(budget) >= n);
-    budget->ops->used(budget, n);
+    WAIT_UNTIL(dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)) >= n);
+    dsql_budget_used(budget, n);
 }
 
 static void close_one(struct dsql_budget *budget)
 {
-    budget->ops->drain(budget);
-    budget->ops->used(budget, 0);
-    budget->ops->destroy(budget);
+    dsql_budget_drain(budget);
+    dsql_budget_used(budget, 0);
+    dsql_budget_destroy(budget);
 }
 
 /* The new pool comes at once, while the old one still has connections out; or when the old one has
@@ -67,14 +67,14 @@ static void reload(bool late)
 {
     struct dsql_budget *old = open_one(NULL);
     use(old, SLOTS);
-    old->ops->drain(old);
-    old->ops->used(old, late ? 0 : SLOTS); /* its callers keep theirs for a while */
+    dsql_budget_drain(old);
+    dsql_budget_used(old, late ? 0 : SLOTS); /* its callers keep theirs for a while */
     if (late)
         WAIT_UNTIL(fake_table_owners(&table) == 0);
     struct dsql_budget *fresh = open_one(NULL);
     use(fresh, SLOTS); /* beside what the old one still holds */
     close_one(old);
-    assert_int_equal(fresh->ops->slots(fresh), SLOTS);
+    assert_int_equal(dsql_budget_slots(fresh, dsql_clock_mono(&dsql_clock_system)), SLOTS);
     close_one(fresh);
     assert_int_equal(fake_table_owners(&table), 0);
 }
@@ -149,11 +149,13 @@ TEST(a_child_is_another_owner)
         options.log = &quiet;
         if (dsql_budget_open(&options, &own, NULL))
             _exit(1);
-        own->ops->want(own, SLOTS);
+        dsql_budget_want(own, SLOTS);
         const struct timespec pause = {.tv_nsec = 2 * DSQL_MS};
-        for (int tries = 0; own->ops->slots(own) < SLOTS && tries < 30000; tries++)
+        for (int tries = 0;
+             dsql_budget_slots(own, dsql_clock_mono(&dsql_clock_system)) < SLOTS && tries < 30000;
+             tries++)
             (void)nanosleep(&pause, NULL);
-        _exit(own->ops->slots(own) < SLOTS ? 2 : 0);
+        _exit(dsql_budget_slots(own, dsql_clock_mono(&dsql_clock_system)) < SLOTS ? 2 : 0);
     }
     int status = -1;
     assert_true(child > 0 && waitpid(child, &status, 0) == child);

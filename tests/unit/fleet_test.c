@@ -61,9 +61,10 @@ static void wait_until_served(struct fake_table *table, unsigned more)
 static void wait_for_slots(struct dsql_budget *budget, int64_t n)
 {
     const struct timespec pause = {.tv_nsec = 5 * DSQL_MS};
-    for (int i = 0; i < 12000 && budget->ops->slots(budget) != n; i++)
+    for (int i = 0;
+         i < 12000 && dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)) != n; i++)
         (void)nanosleep(&pause, NULL);
-    assert_int_equal(budget->ops->slots(budget), n);
+    assert_int_equal(dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)), n);
 }
 
 TEST(each_trouble_has_its_line_and_what_was_granted_stays)
@@ -89,32 +90,32 @@ TEST(each_trouble_has_its_line_and_what_was_granted_stays)
     options.log = &log;
     options.ttl_ns = 3 * DSQL_S; /* a beat every half second */
     assert_int_equal(dsql_budget_open(&options, &budget, &err), DSQL_OK);
-    budget->ops->want(budget, SLOTS);
+    dsql_budget_want(budget, SLOTS);
     wait_for_slots(budget, SLOTS);
-    budget->ops->used(budget, SLOTS);
+    dsql_budget_used(budget, SLOTS);
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
-        struct dsql_budget_status status;
+        struct dsql_allowance_status status;
         table.mood = rows[i].mood;
         wait_until_said(rows[i].kind);
         wait_until_said(rows[i].todo);
         wait_until_served(&table, 2); /* it fails again, and that is said no more */
-        budget->ops->status(budget, dsql_clock_mono(&dsql_clock_system), &status);
+        dsql_budget_status(budget, dsql_clock_mono(&dsql_clock_system), &status);
         assert_non_null(strstr(status.problem, "table fleet in us-east-1"));
         assert_int_equal(status.slots, SLOTS);
         assert_int_equal(count_said("event=budget.problem"), 1);
         table.mood = FAKE_TABLE_WELL;
         wait_until_said("event=budget.back");
         assert_int_equal(count_said("event=budget.problem"), 1);
-        assert_int_equal(budget->ops->slots(budget), SLOTS);
+        assert_int_equal(dsql_budget_slots(budget, dsql_clock_mono(&dsql_clock_system)), SLOTS);
         pthread_mutex_lock(&said.lock);
         print_message("%s", said.text);
         said.len = 0;
         said.text[0] = '\0';
         pthread_mutex_unlock(&said.lock);
     }
-    budget->ops->used(budget, 0);
-    budget->ops->drain(budget);
-    budget->ops->destroy(budget);
+    dsql_budget_used(budget, 0);
+    dsql_budget_drain(budget);
+    dsql_budget_destroy(budget);
     assert_int_equal(fake_table_owners(&table), 0);
     fake_table_stop(&table);
 }

@@ -8,8 +8,6 @@
 #include "core/leases.h"
 #include "sim/post.h"
 
-#define PERMIT_AGAIN_NS (200 * DSQL_MS)
-
 enum { SECONDS_KEPT = 4096 };
 
 struct second {
@@ -26,7 +24,6 @@ struct dsql_sim_lease_table {
 };
 
 struct owner {
-    struct dsql_sim_allowance allowance;
     struct dsql_sim_sender sender;
     struct dsql_leases leases;
 };
@@ -38,11 +35,6 @@ struct request {
     struct dsql_leases_answer answer;
     struct dsql_lease_found *found; /* a copy, for a scan's answer */
 };
-
-static struct owner *owner_of(struct dsql_sim_allowance *allowance)
-{
-    return DSQL_CONTAINER_OF(allowance, struct owner, allowance);
-}
 
 static struct owner *owner_sending(struct dsql_sim_sender *sender)
 {
@@ -207,8 +199,7 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {
     struct owner *owner = owner_sending(sender);
     struct dsql_leases_op op;
-    if (!dsql_leases_next(&owner->leases, dsql_sim_process_now(sender->process),
-                          dsql_sim_process_wall(sender->process),
+    if (!dsql_leases_next(&owner->leases, dsql_sim_process_moment(sender->process),
                           dsql_sim_nonce(sender->process->world), &op))
         return NULL;
     struct request *request = calloc(1, sizeof *request);
@@ -219,12 +210,6 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
     request->op = op;
     memcpy(request->owner_id, owner->leases.config.owner, sizeof request->owner_id);
     return &request->letter;
-}
-
-static int64_t due_ns(struct dsql_sim_sender *sender)
-{
-    return dsql_leases_due_ns(&owner_sending(sender)->leases, dsql_sim_process_now(sender->process),
-                              dsql_sim_process_wall(sender->process));
 }
 
 static void carry_out(struct dsql_sim_letter *letter)
@@ -244,8 +229,8 @@ static void read_answer(struct dsql_sim_sender *sender, struct dsql_sim_letter *
         answer = (struct dsql_leases_answer){.outcome = letter->fortune == DSQL_SIM_NOT_DONE
                                                             ? DSQL_LEASES_CONFLICT
                                                             : DSQL_LEASES_LOST};
-    if (dsql_leases_answer(&owner->leases, dsql_sim_process_now(sender->process),
-                           dsql_sim_process_wall(sender->process), &answer) != DSQL_OK)
+    if (dsql_leases_answer(&owner->leases, dsql_sim_process_moment(sender->process), &answer) !=
+        DSQL_OK)
         letter->world->kernel.no_memory = true;
 }
 
@@ -267,77 +252,10 @@ static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter
     return &request->letter;
 }
 
-static const struct dsql_sim_post_ops post_ops = {
-    .write = write_request,
-    .copy = copy_request,
-    .due_ns = due_ns,
-    .carry_out = carry_out,
-    .read = read_answer,
-    .free = free_request,
-};
-
-/* ---- what a process sees of it ---- */
-
-static void want(struct dsql_sim_allowance *allowance, int64_t n)
+static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sender *from)
 {
-    struct owner *owner = owner_of(allowance);
-    dsql_leases_want(&owner->leases, n);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static double rate(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    (void)now;
-    return (double)owner_of(allowance)->leases.config.rate;
-}
-
-static int64_t slots(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    return dsql_leases_slots(&owner->leases, dsql_sim_process_now(owner->sender.process));
-}
-
-static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns)
-{
-    struct owner *owner = owner_of(allowance);
-    (void)now;
-    *wait_ns = PERMIT_AGAIN_NS;
-    bool given = dsql_leases_permit(&owner->leases, dsql_sim_process_wall(owner->sender.process));
-    dsql_sim_sender_pump(&owner->sender);
-    return given;
-}
-
-static void used(struct dsql_sim_allowance *allowance, int64_t n)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_leases_used(&owner->leases, n);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void throttled(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    struct owner *owner = owner_of(allowance);
-    (void)now;
-    dsql_leases_throttled(&owner->leases, dsql_sim_process_wall(owner->sender.process));
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void no_concern(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    (void)allowance;
-    (void)now;
-}
-
-static void drain(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_leases_drain(&owner->leases, true);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from)
-{
-    struct owner *owner = owner_of(allowance), *other = owner_of(from);
+    struct owner *owner = owner_sending(sender);
+    const struct owner *other = DSQL_CONTAINER_OF(from, const struct owner, sender);
     struct dsql_sim_process *process = owner->sender.process;
     const struct dsql_leases *remembered = &other->leases;
     struct dsql_leases *leases = &owner->leases;
@@ -354,39 +272,26 @@ static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance
     *leases = *remembered;
     leases->held = held;
     leases->owners = owners;
-    dsql_leases_used(leases, 0);
+    dsql_allowance_used(&leases->allowance, 0);
     /* No answer reaches the copy's socket. */
     const struct dsql_leases_answer lost = {.outcome = DSQL_LEASES_LOST};
-    if (leases->busy && dsql_leases_answer(leases, dsql_sim_process_now(process),
-                                           dsql_sim_process_wall(process), &lost) != DSQL_OK)
+    if (leases->busy &&
+        dsql_leases_answer(leases, dsql_sim_process_moment(process), &lost) != DSQL_OK)
         process->world->kernel.no_memory = true;
     dsql_sim_check_copied(process, other->sender.process, (double)leases->permits);
     dsql_sim_sender_pump(&owner->sender);
 }
 
-static void destroy(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_sim_sender_fini(&owner->sender);
-    dsql_leases_fini(&owner->leases);
-    free(owner);
-}
-
-static const struct dsql_sim_allowance_ops leases_ops = {
-    .want = want,
-    .slots = slots,
-    .permit = permit,
-    .rate = rate,
-    .used = used,
-    .opened = no_concern,
-    .throttled = throttled,
-    .full = no_concern,
-    .drain = drain,
-    .copy = copy,
-    .destroy = destroy,
+static const struct dsql_sim_post_ops post_ops = {
+    .write = write_request,
+    .copy = copy_request,
+    .carry_out = carry_out,
+    .read = read_answer,
+    .free = free_request,
+    .remember = remember,
 };
 
-struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *process)
+struct dsql_sim_sender *dsql_sim_budget_leases(struct dsql_sim_process *process)
 {
     struct dsql_sim_world *world = process->world;
     const struct dsql_sim_budget *budget = &world->scenario->budget;
@@ -407,10 +312,9 @@ struct dsql_sim_allowance *dsql_sim_allowance_leases(struct dsql_sim_process *pr
         free(owner);
         return NULL;
     }
-    owner->allowance.ops = &leases_ops;
-    dsql_leases_want(&owner->leases, dsql_sim_process_target(process));
-    dsql_sim_sender_init(&owner->sender, process, &post_ops);
-    return &owner->allowance;
+    dsql_allowance_want(&owner->leases.allowance, dsql_sim_process_target(process));
+    dsql_sim_sender_init(&owner->sender, process, &owner->leases.allowance, &post_ops);
+    return &owner->sender;
 }
 
 void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table)

@@ -6,7 +6,6 @@
 #include "sim/post.h"
 
 struct owner {
-    struct dsql_sim_allowance allowance;
     struct dsql_sim_sender sender;
     struct dsql_blocks blocks;
 };
@@ -17,11 +16,6 @@ struct request {
     struct dsql_registry view; /* the answer */
     enum dsql_blocks_outcome outcome;
 };
-
-static struct owner *owner_of(struct dsql_sim_allowance *allowance)
-{
-    return DSQL_CONTAINER_OF(allowance, struct owner, allowance);
-}
 
 static struct owner *owner_sending(struct dsql_sim_sender *sender)
 {
@@ -53,14 +47,8 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
         return NULL;
     }
     request->op = op;
-    request->op.block.seen_ms = dsql_sim_process_wall(sender->process).ns / DSQL_MS;
+    request->op.block.seen_ms = dsql_sim_process_moment(sender->process).wall.ns / DSQL_MS;
     return &request->letter;
-}
-
-static int64_t due_ns(struct dsql_sim_sender *sender)
-{
-    struct owner *owner = owner_sending(sender);
-    return dsql_blocks_due_ns(&owner->blocks, now_of(owner));
 }
 
 static void carry_out(struct dsql_sim_letter *letter)
@@ -107,82 +95,10 @@ static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter
     return &request->letter;
 }
 
-static const struct dsql_sim_post_ops post_ops = {
-    .write = write_request,
-    .copy = copy_request,
-    .due_ns = due_ns,
-    .carry_out = carry_out,
-    .read = read_answer,
-    .free = free_request,
-};
-
-/* ---- what a process sees of it ---- */
-
-static void want(struct dsql_sim_allowance *allowance, int64_t n)
+static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sender *from)
 {
-    struct owner *owner = owner_of(allowance);
-    dsql_blocks_want(&owner->blocks, n);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static double rate(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    const struct dsql_blocks *blocks = &owner_of(allowance)->blocks;
-    (void)now;
-    return blocks->known ? (double)blocks->view.rate / DSQL_PERMIT : (double)blocks->config.rate;
-}
-
-static int64_t slots(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    return dsql_blocks_slots(&owner->blocks, now_of(owner));
-}
-
-static bool permit(struct dsql_sim_allowance *allowance, struct dsql_mono now, int64_t *wait_ns)
-{
-    struct owner *owner = owner_of(allowance);
-    bool given = dsql_blocks_permit(&owner->blocks, now, wait_ns);
-    dsql_sim_sender_pump(&owner->sender);
-    return given;
-}
-
-static void used(struct dsql_sim_allowance *allowance, int64_t n)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_blocks_used(&owner->blocks, n);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void opened(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    (void)allowance;
-    (void)now;
-}
-
-static void throttled(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_blocks_throttled(&owner->blocks, now);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void full(struct dsql_sim_allowance *allowance, struct dsql_mono now)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_blocks_refused_full(&owner->blocks, now);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void drain(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_blocks_drain(&owner->blocks, true);
-    dsql_sim_sender_pump(&owner->sender);
-}
-
-static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance *from)
-{
-    struct owner *owner = owner_of(allowance), *other = owner_of(from);
+    struct owner *owner = owner_sending(sender);
+    const struct owner *other = DSQL_CONTAINER_OF(from, const struct owner, sender);
     struct dsql_sim_world *world = owner->sender.process->world;
     struct dsql_blocks *blocks = &owner->blocks;
     const struct dsql_blocks *remembered = &other->blocks;
@@ -195,11 +111,11 @@ static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance
     }
     if (remembered->seen_count > 0)
         memcpy(seen, remembered->seen, remembered->seen_count * sizeof *remembered->seen);
-    dsql_blocks_fini(blocks);
+    dsql_allowance_fini(&blocks->allowance);
     *blocks = *remembered;
     blocks->view = view;
     blocks->seen = seen;
-    dsql_blocks_used(blocks, 0);
+    dsql_allowance_used(&blocks->allowance, 0);
     /* No answer reaches the copy's socket. */
     if (blocks->busy &&
         dsql_blocks_answer(blocks, now_of(owner), DSQL_BLOCKS_LOST, NULL) != DSQL_OK)
@@ -210,40 +126,27 @@ static void copy(struct dsql_sim_allowance *allowance, struct dsql_sim_allowance
     dsql_sim_sender_pump(&owner->sender);
 }
 
-static void destroy(struct dsql_sim_allowance *allowance)
-{
-    struct owner *owner = owner_of(allowance);
-    dsql_sim_sender_fini(&owner->sender);
-    dsql_blocks_fini(&owner->blocks);
-    free(owner);
-}
-
-static const struct dsql_sim_allowance_ops blocks_ops = {
-    .want = want,
-    .slots = slots,
-    .permit = permit,
-    .rate = rate,
-    .used = used,
-    .opened = opened,
-    .throttled = throttled,
-    .full = full,
-    .drain = drain,
-    .copy = copy,
-    .destroy = destroy,
+static const struct dsql_sim_post_ops post_ops = {
+    .write = write_request,
+    .copy = copy_request,
+    .carry_out = carry_out,
+    .read = read_answer,
+    .free = free_request,
+    .remember = remember,
 };
 
 struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, const char *id)
 {
     for (size_t i = 0; i < world->process_count; i++) {
         struct dsql_sim_process *process = &world->processes[i];
-        if (process->life != DSQL_SIM_OFF && process->allowance->ops == &blocks_ops &&
-            strcmp(owner_of(process->allowance)->blocks.config.id, id) == 0)
+        if (process->life != DSQL_SIM_OFF && process->sender->ops == &post_ops &&
+            strcmp(owner_sending(process->sender)->blocks.config.id, id) == 0)
             return process;
     }
     return NULL;
 }
 
-struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *process)
+struct dsql_sim_sender *dsql_sim_budget_blocks(struct dsql_sim_process *process)
 {
     struct dsql_sim_world *world = process->world;
     const struct dsql_sim_budget *budget = &world->scenario->budget;
@@ -260,10 +163,9 @@ struct dsql_sim_allowance *dsql_sim_allowance_blocks(struct dsql_sim_process *pr
     (void)snprintf(config.id, sizeof config.id, "%08zx%08x",
                    (size_t)(process - world->processes) & 0xffffffff, process->lives);
     (void)snprintf(config.name, sizeof config.name, "%.40s", process->service->name);
-    owner->allowance.ops = &blocks_ops;
     dsql_blocks_init(&owner->blocks, &config, dsql_rng_split(&process->rng),
                      dsql_sim_process_now(process));
-    dsql_blocks_want(&owner->blocks, dsql_sim_process_target(process));
-    dsql_sim_sender_init(&owner->sender, process, &post_ops);
-    return &owner->allowance;
+    dsql_allowance_want(&owner->blocks.allowance, dsql_sim_process_target(process));
+    dsql_sim_sender_init(&owner->sender, process, &owner->blocks.allowance, &post_ops);
+    return &owner->sender;
 }
