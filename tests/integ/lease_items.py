@@ -1,5 +1,6 @@
 """Items of the protocol `leases` as the Go plugin writes and reads them, through botocore.
-   lease_items.py COMMAND TABLE ENDPOINT [ARG]      the address is in AWS_ENDPOINT_URL_DYNAMODB"""
+   lease_items.py COMMAND TABLE ENDPOINT [ARG]      the address is in AWS_ENDPOINT_URL_DYNAMODB
+   lease_items.py serve TABLE ENDPOINT              commands and their arguments from stdin, one line for each"""
 import os, sys, time, uuid
 import botocore.session
 from botocore.exceptions import ClientError
@@ -47,34 +48,52 @@ def leases():
     return items(f"dsqllease#{endpoint}#")
 
 
-if command == "acquire":
-    try:
-        print(acquire(int(arg)))
-    except ClientError as error:
-        print(error.response["Error"]["Code"], error.response["CancellationReasons"][0]["Code"])
-elif command == "release":
-    release(arg)
-elif command == "active":
-    print(ddb.get_item(TableName=table, Key=counter, ConsistentRead=True).get("Item", {}).get("active", number(0))["N"])
-elif command == "ours":  # how many leases are not the plugin's, each with all the plugin's attributes
-    ours = [i for i in leases() if i["service_name"]["S"] != "history"]
-    for item in ours:
-        assert len(item["pk"]["S"].split("#")[2]) == 32 and {"ttl_epoch", "created_ms"} <= item.keys(), item
-        left = int(item["ttl_epoch"]["N"]) - time.time()
-        assert 0 < left <= 181, item
-    print(len(ours))
-elif command == "lose":  # as DynamoDB's TTL would: the item goes, the counter stays
-    for item in leases():
-        if item["service_name"]["S"] != "history":
-            ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
-elif command == "expire":  # the same for the plugin's leases, whose connections live on
-    for item in leases():
-        if item["service_name"]["S"] == "history":
-            ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
-elif command == "reset":  # the plugin's emergency procedure
-    ddb.update_item(TableName=table, Key=counter, UpdateExpression="SET active = :val",
-                    ExpressionAttributeValues={":val": number(0)})
-elif command == "connects":  # all permits that were drawn, none beyond the limit of a second
-    counts = [int(i["count"]["N"]) for i in items(f"dsqlconnect#{endpoint}#")]
-    assert all(c <= int(arg) for c in counts), counts
-    print(sum(counts))
+def act(command, arg):
+    if command == "acquire":
+        try:
+            print(acquire(int(arg)))
+        except ClientError as error:
+            print(error.response["Error"]["Code"], error.response["CancellationReasons"][0]["Code"])
+    elif command == "release":
+        release(arg)
+    elif command == "active":
+        print(ddb.get_item(TableName=table, Key=counter, ConsistentRead=True).get("Item", {}).get("active", number(0))["N"])
+    elif command == "ours":  # how many leases are not the plugin's, each with all the plugin's attributes
+        ours = [i for i in leases() if i["service_name"]["S"] != "history"]
+        for item in ours:
+            assert len(item["pk"]["S"].split("#")[2]) == 32 and {"ttl_epoch", "created_ms"} <= item.keys(), item
+            left = int(item["ttl_epoch"]["N"]) - time.time()
+            assert 0 < left <= 181, item
+        print(len(ours))
+    elif command == "lose":  # as DynamoDB's TTL would: the item goes, the counter stays
+        for item in leases():
+            if item["service_name"]["S"] != "history":
+                ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
+    elif command == "expire":  # the same for the plugin's leases, whose connections live on
+        for item in leases():
+            if item["service_name"]["S"] == "history":
+                ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
+        print()
+    elif command == "reset":  # the plugin's emergency procedure
+        ddb.update_item(TableName=table, Key=counter, UpdateExpression="SET active = :val",
+                        ExpressionAttributeValues={":val": number(0)})
+    elif command == "move":  # counter, leases of ours, permits of the table ARG with their most in a second
+        everything = [i for name in {table, arg} for i in ddb.scan(TableName=name, ConsistentRead=True)["Items"]]
+        mine = {i["pk"]["S"]: i for i in everything if i["pk"]["S"].split("#")[1] == endpoint}
+        counts = [int(i["count"]["N"]) for pk, i in mine.items() if pk.startswith("dsqlconnect#")]
+        print(mine.get(counter["pk"]["S"], {}).get("active", number(0))["N"],
+              sum(1 for pk, i in mine.items() if pk.startswith("dsqllease#") and "owner" in i), sum(counts),
+              max(counts, default=0))
+    elif command == "connects":  # all permits that were drawn, none beyond the limit of a second
+        counts = [int(i["count"]["N"]) for i in items(f"dsqlconnect#{endpoint}#")]
+        assert all(c <= int(arg) for c in counts), counts
+        print(sum(counts))
+
+
+if command == "serve":
+    for line in sys.stdin:
+        words = line.split() + [""]
+        act(words[0], words[1])
+        sys.stdout.flush()
+else:
+    act(command, arg)
