@@ -17,6 +17,12 @@ variable "budget_protocol" {
   }
 }
 
+variable "limiter_table_arn" {
+  type        = string
+  description = "ARN of DSQL_DISTRIBUTED_RATE_LIMITER_TABLE, if leases count connects in a table of their own"
+  default     = null
+}
+
 resource "aws_dynamodb_table" "budget" {
   name         = var.budget_table
   billing_mode = "PAY_PER_REQUEST"
@@ -63,6 +69,27 @@ data "aws_iam_policy_document" "budget_leases" {
     actions   = ["dynamodb:Scan"]
     resources = [aws_dynamodb_table.budget.arn]
   }
+}
+
+data "aws_iam_policy_document" "budget_limiter" {
+  count = var.limiter_table_arn == null ? 0 : 1
+
+  statement {
+    sid       = "FleetBudgetLimiter"
+    actions   = ["dynamodb:UpdateItem"]
+    resources = [var.limiter_table_arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["dsqlconnect#*"]
+    }
+  }
+}
+
+resource "aws_iam_policy" "budget_limiter" {
+  count  = var.limiter_table_arn == null ? 0 : 1
+  name   = "${var.budget_table}-limiter"
+  policy = data.aws_iam_policy_document.budget_limiter[0].json
 }
 
 resource "aws_iam_policy" "budget" {

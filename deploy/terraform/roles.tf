@@ -63,6 +63,12 @@ resource "aws_iam_role_policy_attachment" "server_budget" {
   policy_arn = aws_iam_policy.budget.arn
 }
 
+resource "aws_iam_role_policy_attachment" "server_budget_limiter" {
+  count      = var.limiter_table_arn == null ? 0 : 1
+  role       = aws_iam_role.server.name
+  policy_arn = aws_iam_policy.budget_limiter[0].arn
+}
+
 resource "aws_iam_role" "schema" {
   name               = "${var.name}-schema"
   assume_role_policy = data.aws_iam_policy_document.ecs_trust.json

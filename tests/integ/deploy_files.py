@@ -37,7 +37,7 @@ def files(ending):
 
 words = {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
          "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1", "ADDRESS": "10.0.0.1",
-         "TABLE": "dsql-budget"}
+         "TABLE": "dsql-budget", "LIMITER": "dsql-connects"}
 
 
 def filled(path):
@@ -159,6 +159,9 @@ check(set(leases) == called, f"leases: {set(leases) ^ called}")
 lease_keys = {prefix[name] + "*" for name in prefix if name != "DSQL_REGISTRY_PREFIX"}
 for action, keys in leases.items():
     check(action == "dynamodb:Scan" or set(keys) == lease_keys, f"leases: keys of {action}")
+
+limiter = policy("budget-limiter-policy")
+check(limiter == {"dynamodb:UpdateItem": [prefix["DSQL_CONNECT_PREFIX"] + "*"]}, f"limiter: {limiter}")
 
 operator = policy("budget-operator-policy")
 called = budget_actions(calls("budget/table.c", r'call\(t, "(\w+)"'))

@@ -21,18 +21,19 @@ until_in() { # until_in FILE TEXT
     for _ in $(seq 300); do ! grep -q "$2" "$1" || return 0; sleep 0.2; done
     fail "'$2' does not appear: $(cat "$1" "$scratch/member.err")"
 }
-with() { # with POLICY: from now on only that is allowed
+with() { # with TABLE=POLICY...: from now on only that is allowed
     [ -z "$gateway" ] || { kill "$gateway"; wait "$gateway" 2>/dev/null || true; }
     rm -f "$scratch/port"
-    python3 "$SOURCE_DIR/tests/integ/policy_gateway.py" "$SOURCE_DIR/deploy/iam/$1.json" fleet "$upstream" \
-        "$scratch/port" >"$scratch/passed" &
+    local pair pairs=()
+    for pair; do pairs+=("${pair%=*}=$SOURCE_DIR/deploy/iam/${pair#*=}.json"); done
+    python3 "$SOURCE_DIR/tests/integ/policy_gateway.py" "$upstream" "$scratch/port" "${pairs[@]}" >"$scratch/passed" &
     gateway=$!
     for _ in $(seq 300); do [ ! -e "$scratch/port" ] || break; sleep 0.1; done
     export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$(cat "$scratch/port")
 }
 nothing_refused() { ! grep deny "$scratch/passed" || fail "$1 lacks a right"; }
-member() { # member BUDGET POLICY: fills its pool, and gives everything back
-    with "$2"
+member() { # member BUDGET TABLE=POLICY...: fills its pool, and gives everything back
+    with "${@:2}"
     : >"$scratch/member"
     : >"$scratch/member.err"
     DSQL_BUDGET=$1 "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
@@ -40,11 +41,11 @@ member() { # member BUDGET POLICY: fills its pool, and gives everything back
     until_in "$scratch/member" ready=3
     kill $pid
     wait $pid
-    nothing_refused "$2"
+    nothing_refused "${*:2}"
     grep -q 'allow UpdateItem' "$scratch/passed" || fail "$1 did not ask the table"
 }
-refused() { # refused BUDGET POLICY
-    with "$2"
+refused() { # refused BUDGET TABLE=POLICY...
+    with "${@:2}"
     : >"$scratch/member.err"
     DSQL_BUDGET=$1 "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
     local pid=$!
@@ -56,17 +57,23 @@ operate() { # operate COMMAND...
     "$dsql" budget "$@" >"$scratch/said" 2>&1 || fail "dsql budget $*: $(cat "$scratch/said" "$scratch/passed")"
     nothing_refused budget-operator-policy
 }
-with budget-operator-policy
+with fleet=budget-operator-policy connects=budget-operator-policy
 for budget in blocks leases; do
     export DSQL_BUDGET=$budget
     operate setup
     operate status
 done
 operate repair --apply
-member blocks budget-policy
-member leases budget-leases-policy
-refused leases budget-policy
-refused blocks budget-leases-policy
+DSQL_DISTRIBUTED_RATE_LIMITER_TABLE=connects operate setup
+member blocks fleet=budget-policy
+member leases fleet=budget-leases-policy
+refused leases fleet=budget-policy
+refused blocks fleet=budget-leases-policy
+# Connects in a table of their own need one right there, and none of the others.
+export DSQL_DISTRIBUTED_RATE_LIMITER_TABLE=connects
+member leases fleet=budget-leases-policy connects=budget-limiter-policy
+refused leases fleet=budget-leases-policy
+refused leases connects=budget-limiter-policy
 SH
 start_server dynoxide
 "$dsql" local exec -- bash "$scratch/play.bash"

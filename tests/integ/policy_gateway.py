@@ -1,6 +1,6 @@
-"""Stands between a program and a DynamoDB and lets pass what an IAM policy allows.
+"""Stands between a program and a DynamoDB and lets pass what IAM policies allow.
 
-    policy_gateway.py POLICY TABLE UPSTREAM PORT_FILE
+    policy_gateway.py UPSTREAM PORT_FILE TABLE=POLICY...
 
 Writes its port to PORT_FILE. Every action that passes is printed as `allow ACTION`, every other as
 `deny ACTION KEY` and answered as AWS does. Of a policy it knows what ours use: actions, one table, leading keys.
@@ -14,9 +14,12 @@ import sys
 import urllib.error
 import urllib.request
 
-policy_file, table, upstream, port_file = sys.argv[1:]
-with open(policy_file, encoding="utf-8") as file:
-    statements = json.load(file)["Statement"]
+upstream, port_file = sys.argv[1:3]
+statements = []  # (table, statement)
+for pair in sys.argv[3:]:
+    table, path = pair.split("=", 1)
+    with open(path, encoding="utf-8") as file:
+        statements += [(table, statement) for statement in json.load(file)["Statement"]]
 
 
 def wanted(operation, body):
@@ -32,7 +35,7 @@ def wanted(operation, body):
 
 
 def allowed(action, name, key):
-    for statement in statements:
+    for table, statement in statements:
         if "dynamodb:" + action not in statement["Action"] or name != table:
             continue
         keys = statement.get("Condition", {}).get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys")
