@@ -155,10 +155,12 @@ static bool is_worth_retrying(enum dsql_ddb_kind kind)
 
 static void lose(struct dsql_ddb_reply *reply, const struct dsql_err *err)
 {
-    struct dsql_strbuf message;
+    struct dsql_strbuf sb;
     reply->kind = err->rc == DSQL_DENIED ? DSQL_DDB_DENIED : DSQL_DDB_LOST;
-    dsql_strbuf_init(&message, reply->message, sizeof(reply->message));
-    dsql_strbuf_add_str(&message, err->message);
+    dsql_strbuf_init(&sb, reply->message, sizeof(reply->message));
+    dsql_strbuf_add_str(&sb, err->message);
+    dsql_strbuf_init(&sb, reply->hint, sizeof(reply->hint));
+    dsql_strbuf_add_str(&sb, err->hint);
 }
 
 /* NULL when memory runs out. jansson would hand out memory of its own allocator. */

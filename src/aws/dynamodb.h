@@ -58,6 +58,7 @@ struct dsql_ddb_reply {
     enum dsql_ddb_reason reasons[DSQL_DDB_PARTS_MAX];
     json_t *failure;       /* what was said instead of a body */
     char message[256];     /* what went wrong, in DynamoDB's words */
+    char hint[256];        /* what helps, if it went wrong before DynamoDB was asked; else empty */
     struct dsql_wall date; /* what DynamoDB's clock said, in whole seconds; 0 if it did not */
 };
 void dsql_ddb_reply_fini(struct dsql_ddb_reply *reply);

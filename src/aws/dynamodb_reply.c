@@ -181,7 +181,7 @@ enum dsql_rc dsql_ddb_explain(const char *region, const struct dsql_ddb_reply *r
         return DSQL_OK;
     enum dsql_rc rc = dsql_err_set(err, codes[reply->kind], "table %s in %s: %s (%s)", table,
                                    region, kind_texts[reply->kind], reply->message);
-    if (hints[reply->kind])
-        dsql_err_hint(err, "%s", hints[reply->kind]);
+    if (reply->hint[0] || hints[reply->kind])
+        dsql_err_hint(err, "%s", reply->hint[0] ? reply->hint : hints[reply->kind]);
     return rc;
 }

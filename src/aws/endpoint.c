@@ -78,8 +78,7 @@ static enum dsql_rc not_a_host(struct dsql_span text, struct dsql_err *err)
 {
     if (text.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "the cluster endpoint is empty");
-        dsql_err_hint(err,
-                      "Set CLUSTER_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws.");
+        dsql_err_hint(err, "Set DSQL_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws.");
         return DSQL_INVALID;
     }
     (void)dsql_err_set(err, DSQL_INVALID, "the cluster endpoint '%.*s' is not a host name",

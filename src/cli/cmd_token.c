@@ -1,4 +1,5 @@
 /* `dsql token`: a token for Aurora DSQL, signed with the credentials that AWS's chain finds. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "aws/amz_time.h"
@@ -55,9 +56,10 @@ static enum dsql_rc make_order(const struct dsql_args *args, const struct dsql_c
     struct dsql_span host = given_or(args, "endpoint", config->endpoint);
     if (host.len == 0) {
         (void)dsql_err_set(err, DSQL_INVALID, "no endpoint");
-        dsql_err_hint(err,
-                      "give --endpoint or set DSQL_ENDPOINT; 'dsql config' says what was wrong "
-                      "with the one that is set");
+        dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT%s",
+                      getenv("DSQL_ENDPOINT") || getenv("CLUSTER_ENDPOINT")
+                          ? "; 'dsql config' says what is wrong with the one that is set"
+                          : "");
         return DSQL_INVALID;
     }
     enum dsql_rc rc =

@@ -179,7 +179,8 @@ int dsql_local_ask(const struct dsql_args *args, struct dsql_span question,
         (void)dsql_err_set(&err, DSQL_INVALID,
                            "which dsql local? Neither --data is given nor "
                            "DSQL_LOCAL_CONTROL set");
-        dsql_err_hint(&err, "source the file it printed at its start, or name its folder");
+        dsql_err_hint(&err,
+                      "give --data FOLDER, or '. FILE' with the file that it named at its start");
         return dsql_complain(&err);
     }
     int len = snprintf(path, sizeof(path), data ? "%s/control" : "%s", data ? data : control);

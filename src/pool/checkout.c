@@ -91,7 +91,7 @@ static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
     else if (held >= k->granted && k->granted < k->need)
         dsql_err_hint(err,
                       "the fleet's budget lets this process hold %lld connections%s%.150s; "
-                      "'dsql budget' shows who holds the others",
+                      "'dsql budget status' shows who holds the others",
                       (long long)k->granted, budget.problem[0] ? ": " : "", budget.problem);
     else if (budget.permits == 0)
         dsql_err_hint(err,

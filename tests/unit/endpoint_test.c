@@ -51,9 +51,9 @@ TEST(refused)
         const char *text, *region, *message, *hint;
     } cases[] = {
         {"", "", "the cluster endpoint is empty",
-         "Set CLUSTER_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws."},
+         "Set DSQL_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws."},
         {" \t", "us-east-1", "the cluster endpoint is empty",
-         "Set CLUSTER_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws."},
+         "Set DSQL_ENDPOINT to a name like <cluster-id>.dsql.<region>.on.aws."},
         {ID, "", "the region of the cluster '" ID "' is not known", set_region},
         {"localhost", "", "the region of the cluster 'localhost' is not known", set_region},
         {"x.dsql.useast1.on.aws", "",
