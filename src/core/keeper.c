@@ -183,25 +183,26 @@ static bool close_one(struct dsql_keeper *k, struct dsql_keeper_step *step)
     return false;
 }
 
+/* Why an old connection is closed: by its age alone, whatever it was claimed for. */
+static enum dsql_discard reason_of_age(const struct dsql_keeper *k, uint32_t slot)
+{
+    return dsql_mono_before(k->now, k->slots.items[slot].life.dies_at)
+               ? DSQL_CLOSE_EXPIRING_SOON_ON_SCAN
+               : DSQL_CLOSE_EXPIRED_ON_SCAN;
+}
+
 void dsql_keeper_claimed(struct dsql_keeper *k, uint32_t slot)
 {
     assert(k->asked == DSQL_KEEPER_CLAIM || k->asked == DSQL_KEEPER_TAKE);
-    static const enum dsql_discard reasons[] = {
-        [FOR_ITS_END] = DSQL_CLOSE_EXPIRING_SOON_ON_SCAN,
-        [FOR_ITS_AGE] = DSQL_CLOSE_EXPIRING_SOON_ON_SCAN,
-        [FOR_SURPLUS] = DSQL_CLOSE_RESERVOIR_FULL,
-        [FOR_DRAIN] = DSQL_CLOSE_DRAIN,
-    };
-    enum dsql_discard why = reasons[k->purpose];
     bool any = k->asked == DSQL_KEEPER_TAKE;
     k->asked = DSQL_KEEPER_SLEEP;
     if (slot != DSQL_SLOT_NONE && k->purpose == FOR_ROOM) {
         k->room = slot;
     } else if (slot != DSQL_SLOT_NONE) {
         assert(any || slot == k->question);
-        if (k->purpose == FOR_ITS_END &&
-            !dsql_mono_before(k->now, k->slots.items[slot].life.dies_at))
-            why = DSQL_CLOSE_EXPIRED_ON_SCAN;
+        enum dsql_discard why = k->purpose == FOR_DRAIN     ? DSQL_CLOSE_DRAIN
+                                : k->purpose == FOR_SURPLUS ? DSQL_CLOSE_RESERVOIR_FULL
+                                                            : reason_of_age(k, slot);
         k->looks = 0;
         dsql_slots_discard(&k->slots, slot, why);
     } else if (any) {
@@ -238,7 +239,7 @@ static bool open_one(struct dsql_keeper *k, struct dsql_keeper_step *step,
         return true;
     }
     if (k->room != DSQL_SLOT_NONE) { /* the room made for this permit is no longer granted */
-        dsql_slots_discard(&k->slots, k->room, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
+        dsql_slots_discard(&k->slots, k->room, reason_of_age(k, k->room));
         k->room = DSQL_SLOT_NONE;
         return close_discarded(k, step);
     }
@@ -267,7 +268,7 @@ void dsql_keeper_permit(struct dsql_keeper *k, bool given, int64_t wait_ns)
         k->reports |= REPORT_PERMIT;
     k->hindered = given ? DSQL_WHY_NONE : DSQL_WHY_PERMIT;
     if (k->room != DSQL_SLOT_NONE && given)
-        dsql_slots_discard(&k->slots, k->room, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN);
+        dsql_slots_discard(&k->slots, k->room, reason_of_age(k, k->room));
     else
         k->offer = k->room;
     k->room = DSQL_SLOT_NONE;

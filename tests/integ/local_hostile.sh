@@ -43,7 +43,7 @@ wait $!
 [ "$(cat "$scratch/good")" = "$(printf 'before\nafter')" ] || fail "the good one: $(cat "$scratch/good")"
 
 # Questions the control socket does not know, too long ones, and those who ask nothing.
-ask() { timeout 20 python3 -c 'import socket, sys
+ask() { timeout 120 python3 -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(sys.argv[2].encode() * int(sys.argv[3]))
 if sys.argv[4] == "wait": sys.stdout.write(s.recv(100).decode())' "$DSQL_LOCAL_CONTROL" "$@"; }
 expect 0 ask $'nonsense\n' 1 wait

@@ -14,7 +14,11 @@ struct day {
     struct desk desk, twin;
     bool has_twin;
     bool in_use[DESK_SLOTS];
-    int64_t given, opened; /* permits; connects begun */
+    bool discarded[DESK_SLOTS]; /* by a caller, for this reason */
+    enum dsql_discard reason[DESK_SLOTS];
+    struct dsql_lifespan life[DESK_SLOTS]; /* as it was before the turn */
+    uint32_t held;                         /* likewise */
+    int64_t given, opened;                 /* permits; connects begun */
 };
 
 static struct dsql_keeper_config draw_config(struct prop *p)
@@ -51,6 +55,33 @@ static bool same_steps(struct prop *p, const struct desk *a, const struct desk *
     return same;
 }
 
+/* A connection is closed for the reason that is true of it. */
+static bool reason_holds(struct prop *p, struct day *day, const struct dsql_keeper_step *step,
+                         int64_t granted)
+{
+    const struct dsql_keeper *k = &day->desk.k;
+    const struct dsql_lifespan *life = &day->life[step->slot];
+    bool by_caller = day->discarded[step->slot];
+    bool aging = !dsql_mono_before(k->now, life->replace_at);
+    bool dead = !dsql_mono_before(k->now, life->dies_at);
+    bool true_of_it = false;
+    day->discarded[step->slot] = false;
+    if (by_caller)
+        return prop_that(p, step->discard == day->reason[step->slot], "a caller's reason is lost");
+    if (step->discard == DSQL_CLOSE_EXPIRED_ON_SCAN)
+        true_of_it = dead;
+    else if (step->discard == DSQL_CLOSE_EXPIRING_SOON_ON_SCAN)
+        true_of_it = aging && !dead;
+    else if (step->discard == DSQL_CLOSE_RESERVOIR_FULL)
+        true_of_it = day->held > granted;
+    else if (step->discard == DSQL_CLOSE_DRAIN)
+        true_of_it = k->draining;
+    return prop_that(
+        p, true_of_it, "closed for %d, %lld ms after its time and %lld ms before its end",
+        (int)step->discard, (long long)(dsql_mono_since(k->now, life->replace_at) / DSQL_MS),
+        (long long)(dsql_mono_since(life->dies_at, k->now) / DSQL_MS));
+}
+
 static bool steps_hold(struct prop *p, struct day *day)
 {
     const struct desk *d = &day->desk;
@@ -64,7 +95,8 @@ static bool steps_hold(struct prop *p, struct day *day)
         day->opened += step->what == DSQL_KEEPER_OPEN;
         ok = prop_that(p, step->what == DSQL_KEEPER_CLAIM || !slot || !day->in_use[step->slot],
                        "(K3): '%s' of a slot in use", dsql_keeper_do_name(step->what)) &&
-             prop_that(p, step->ns >= 0 && step->count >= 0, "less than nothing");
+             prop_that(p, step->ns >= 0 && step->count >= 0, "less than nothing") &&
+             (step->what != DSQL_KEEPER_CLOSE || reason_holds(p, day, step, granted));
     }
     ok = ok &&
          prop_that(p,
@@ -79,6 +111,9 @@ static bool take_turn(struct prop *p, struct day *day)
 {
     int64_t permits = (int64_t)prop_below(p, 12);
     day->desk.permits = day->twin.permits = permits;
+    for (uint32_t i = 0; i < day->desk.k.slots.capacity; i++)
+        day->life[i] = day->desk.k.slots.items[i].life;
+    day->held = dsql_slots_held(&day->desk.k.slots);
     (void)desk_turn(&day->desk);
     day->given += permits - day->desk.permits;
     if (!steps_hold(p, day))
@@ -149,6 +184,8 @@ static void give_back(struct prop *p, struct day *day)
     if (slot == DSQL_SLOT_NONE)
         return;
     day->in_use[slot] = false;
+    day->discarded[slot] = discards;
+    day->reason[slot] = why;
     for (int i = 0; i < (day->has_twin ? 2 : 1); i++) {
         each(day, i)->ready[slot] = !discards;
         if (discards)
@@ -219,10 +256,41 @@ static bool any_day(struct prop *p)
     return ok;
 }
 
+/* Standard mode on a calm day. */
+struct pace {
+    struct dsql_mono full_at; /* when it last was */
+    struct dsql_mono since;   /* of the opens that are counted */
+    uint32_t opens;
+};
+
+/* No more connections are opened in a tick than may be, and those that end together are replaced in
+ * the time that takes. */
+static bool pace_holds(struct prop *p, const struct desk *d, struct pace *pace, bool was_full)
+{
+    const struct dsql_keeper_config *config = &d->k.config;
+    uint32_t ready = desk_count_ready(d);
+    if (!dsql_keeper_is_warm(&d->k))
+        return true;
+    if (dsql_mono_since(d->now, pace->since) >= config->tick_ns) {
+        pace->since = d->now;
+        pace->opens = 0;
+    }
+    pace->opens += desk_count(d, DSQL_KEEPER_OPEN);
+    if (!was_full || ready >= config->target)
+        pace->full_at = d->now;
+    int64_t longest_ns = config->tick_ns * (10 + config->target / config->tick_max);
+    /* The counted time may hold the end of one tick and the beginning of the next. */
+    return prop_that(p, pace->opens <= 2 * config->tick_max, "%u opens in a tick of %u",
+                     pace->opens, config->tick_max) &&
+           prop_that(p, dsql_mono_since(d->now, pace->full_at) <= longest_ns,
+                     "%u of %u ready, for %lld s", ready, config->target,
+                     (long long)(dsql_mono_since(d->now, pace->full_at) / DSQL_S));
+}
+
 /*
  * After any day, once the faults stop, everybody returns and connects succeed, the target is
  * reached and held: for several lifetimes there is never less than the target minus one ready, with
- * room to spare never less than the target.
+ * room to spare never less than the target. In standard mode it is held as fast as ticks allow.
  */
 static bool settles(struct prop *p)
 {
@@ -242,11 +310,13 @@ static bool settles(struct prop *p)
     d->preparation = DESK_PREPARED;
     desk_open_all(d);
     struct dsql_mono calm = d->now;
+    struct pace pace = {.full_at = d->now, .since = d->now};
     while (ok && dsql_mono_since(d->now, calm) < 15 * DSQL_M) {
         struct dsql_keeper_step sleep = desk_turn(d);
         uint32_t ready = desk_count_ready(d);
         ok = prop_that(p, !full || config.tick_ns > 0 || ready + (spare ? 0 : 1) >= target,
                        "ready dipped to %u of %u", ready, target);
+        ok = ok && (config.tick_ns == 0 || pace_holds(p, d, &pace, full));
         desk_open_all(d);
         full = full || desk_count_ready(d) >= target;
         ok = ok && prop_that(p, full || dsql_mono_since(d->now, calm) < 11 * DSQL_M,

@@ -644,11 +644,42 @@ TEST(standard)
     fake_pq_options(&options, 10);
     options.mode = DSQL_POOL_STANDARD;
     options.warmup_target = 6;
-    options.keeper_tick_ns = 10 * DSQL_MS;
-    options.keeper_max_per_tick = 1;
+    options.keeper_tick_ns = DSQL_H; /* one tick, and no other in this test */
+    options.keeper_max_per_tick = 2;
+    options.low_watermark = 0; /* it is not what is waited for */
     struct dsql_pool *pool = open_pool(&options);
-    assert_true(stats_of(pool).opens >= 6);
+    assert_in_range(stats_of(pool).ready, 6, 8);
+    WAIT_UNTIL(stats_of(pool).ready == 8); /* and the tick's two */
+    for (int i = 0; i < 3; i++)
+        dsql_pool_discard(check_out(pool), DSQL_CLOSE_BROKEN);
+    WAIT_UNTIL(fake_pq_live() ==
+               5); /* the opener was there, and opened none: the tick is used up */
+    assert_int_equal(fake_pq_begun(), 8);
+    assert_int_equal(stats_of(pool).ready, 5);
+    dsql_pool_close(pool);
+
+    options.keeper_tick_ns = 10 * DSQL_MS; /* tick by tick it gets there */
+    pool = open_pool(&options);
     WAIT_UNTIL(stats_of(pool).ready == 10);
+    dsql_pool_close(pool);
+}
+
+/* The warm-up opens one connection after the other, and gives each up after its own time. */
+TEST(warm_up)
+{
+    struct dsql_pool_options options;
+    fake_pq_options(&options, 10);
+    options.mode = DSQL_POOL_STANDARD;
+    options.warmup_target = 6;
+    options.warmup_max_retries = 2;
+    options.warmup_connect_timeout_ns = 20 * DSQL_MS;
+    options.warmup_retry_backoff_ns = options.warmup_max_backoff_ns = DSQL_MS;
+    options.connect_timeout_ns = DSQL_H;
+    options.keeper_tick_ns = DSQL_H;
+    options.keeper_max_per_tick = 1;
+    fake_pq_stall(true);
+    struct dsql_pool *pool = open_pool(&options);
+    assert_in_range(fake_pq_begun(), 3, 4); /* the first one's tries, and the tick's */
     dsql_pool_close(pool);
 }
 
@@ -721,6 +752,7 @@ int main(void)
         cmocka_unit_test_setup(throttled, set_up),
         cmocka_unit_test_setup(stalled, set_up),
         cmocka_unit_test_setup(standard, set_up),
+        cmocka_unit_test_setup(warm_up, set_up),
         cmocka_unit_test_setup(options_are_checked, set_up),
         cmocka_unit_test(texts),
         cmocka_unit_test(old),
