@@ -59,6 +59,17 @@ static bool check_faults(const struct dsql_local_options *options, struct dsql_e
     return !dsql_faults_set(&faults, dsql_span_of(options->faults), &order, err);
 }
 
+static bool chance_option(const struct dsql_args *args, const char *name, double *chance,
+                          struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    if (!text || dsql_fault_read_chance(dsql_span_of(text), chance))
+        return true;
+    (void)dsql_err_set(err, DSQL_INVALID, "--%s=%s is no chance such as 0.1 or 10%%", name,
+                       dsql_shown_str(text).text);
+    return false;
+}
+
 static bool check_names(const struct dsql_local_options *options, struct dsql_err *err)
 {
     if (!dsql_endpoint_is_host(dsql_span_of(options->host)) ||
@@ -95,6 +106,9 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
         !dsql_args_duration(args, "transaction-age", DSQL_MS, 24 * DSQL_H, &options->limits.age_ns,
                             err) &&
         !dsql_args_number(args, "time-scale", 1, 100000, &options->time_scale, err) &&
+        chance_option(args, "stale-catalogue", &options->stale.chance, err) &&
+        chance_option(args, "stale-own", &options->stale.own, err) &&
+        !dsql_args_duration(args, "stale-delay", 0, DSQL_H, &options->stale.delay_ns, err) &&
         check_names(options, err) && check_faults(options, err) &&
         keys_option(args, &options->keys, err);
     options->port = (uint16_t)port;

@@ -30,6 +30,9 @@ enum { DSQL_LOCAL_ENV_MAX = 32 << 10 };
     {"transaction-age", 0, "DURATION", "the longest transaction (5m)"},                             \
     {"time-scale", 0, "N", "the endpoint's clock runs N times as fast: 60 makes an hour a minute"}, \
     {"fault", 0, "LIST", "faults from the start, such as message-latency=1ms,conflict-commit=0.1; see 'dsql help local fault'"}, \
+    {"stale-catalogue", 0, "CHANCE", "how likely a session that used a table meets OC001 when another changes it (100%)"}, \
+    {"stale-delay", 0, "DURATION", "the longest time until it does (0s)"},                         \
+    {"stale-own", 0, "CHANCE", "how likely the session that made the change meets it too (0%)"},   \
     {"no-wall", 0, NULL,                                                                            \
      "do not have the kernel keep PostgreSQL from the machine's files and network: for systems where it can't start behind that"}, \
     {"metrics", 0, "HOST:PORT", "serve what it saw as Prometheus text at http://HOST:PORT/metrics"}

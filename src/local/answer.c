@@ -53,7 +53,7 @@ static void relay_parameter(struct dsql_session *session, const struct dsql_pg_s
         dsql_strbuf_add(&session->to_client.bytes, raw);
         return;
     }
-    session->catalog = ++session->front->catalog;
+    dsql_stale_commit(&session->front->stale, &session->stale, dsql_front_now(session->front));
     dsql_builds_look(&session->front->builds);
 }
 

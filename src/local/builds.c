@@ -32,7 +32,7 @@ static void on_done(struct dsql_aside *aside)
 {
     struct dsql_builds *builds = DSQL_CONTAINER_OF(aside, struct dsql_builds, aside);
     if (builds->answered && builds->ended > 0)
-        builds->front->catalog++;
+        dsql_stale_commit(&builds->front->stale, NULL, dsql_front_now(builds->front));
     if (dsql_heap_node_is_in(&builds->timer.node))
         return; /* something has begun meanwhile: it is looked at anyway */
     if (!builds->answered)

@@ -68,8 +68,7 @@ static bool next_word(struct dsql_span *list, struct dsql_span *word)
     return false;
 }
 
-/* 0.1 or 10%, from 0 to 1. */
-static bool read_chance(struct dsql_span text, double *chance)
+bool dsql_fault_read_chance(struct dsql_span text, double *chance)
 {
     double value, whole = 1;
     if (text.len > 0 && text.ptr[text.len - 1] == '%') {
@@ -128,13 +127,13 @@ static enum dsql_rc set_one(struct dsql_faults *faults, enum dsql_fault fault,
     end_one(&state);
     if (fault == DSQL_FAULT_DROP) {
         takes = "a part such as 50% or 0.5";
-        ok = read_chance(value, &order->drop);
+        ok = dsql_fault_read_chance(value, &order->drop);
     } else if (fault == DSQL_FAULT_STALL) {
         order->stall = true;
         ok = read_ns(value, &order->stall_ns);
     } else if (info->kind == DSQL_FAULT_CHANCE) {
         takes = "a chance such as 0.1 or 10%, or 3x for the next three times";
-        ok = read_times(value, &state.times) || read_chance(value, &state.chance);
+        ok = read_times(value, &state.times) || dsql_fault_read_chance(value, &state.chance);
     } else {
         ok = read_ns(value, &state.ns);
     }

@@ -45,6 +45,9 @@ struct dsql_fault_order {
     int64_t stall_ns;
 };
 
+/* 0.1 or 10%, from 0 to 1. */
+bool dsql_fault_read_chance(struct dsql_span text, double *chance);
+
 /* None in force, seed 1. */
 void dsql_faults_init(struct dsql_faults *faults);
 

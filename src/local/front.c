@@ -51,6 +51,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     dsql_pg_limits_session(&front->backend_limits, DSQL_PG_BACKEND, BACKEND_MESSAGE);
     dsql_bucket_init(&front->bucket, options->rate, options->burst, (struct dsql_mono){0});
     dsql_faults_init(&front->faults);
+    front->stale.options = &options->stale;
     dsql_unblock_init(&front->unblock, front);
     dsql_builds_init(&front->builds, front);
     front->admissions = calloc(DSQL_ADMISSIONS_MAX, sizeof(*front->admissions));

@@ -41,13 +41,11 @@
 #include "local/postgres.h"
 #include "local/sql_cache.h"
 #include "local/sql_tx.h"
+#include "local/stale.h"
 #include "local/unblock.h"
 #include "pgwire/frame.h"
 
 #define DSQL_LOCAL_OC001 "schema has been updated by another transaction (OC001)"
-
-/* A session's knowledge of the catalogue when its transaction had to give way to DDL. */
-#define DSQL_CATALOG_LOST UINT64_MAX
 
 /* What the endpoint is like. */
 struct dsql_local_options {
@@ -63,9 +61,10 @@ struct dsql_local_options {
     bool no_wall;       /* PostgreSQL runs without wall.h's */
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
-    char arn[256];               /* whose the keys are */
-    struct dsql_local_keys keys; /* made up, or those of the folder, if it has no id */
-    char faults[512];            /* in force from the start */
+    struct dsql_stale_options stale; /* OC001 */
+    char arn[256];                   /* whose the keys are */
+    struct dsql_local_keys keys;     /* made up, or those of the folder, if it has no id */
+    char faults[512];                /* in force from the start */
 };
 
 enum dsql_session_state {
@@ -118,8 +117,8 @@ struct dsql_session {
     struct dsql_timer life, hold;
     struct dsql_backend *backend; /* NULL while it needs none */
     struct dsql_sql_tx tx;
-    uint64_t catalog; /* the state of the catalogue that it knows: the front's, or an older one */
-    bool sync_index;  /* disable_sync_create_index=off */
+    struct dsql_stale_session stale;
+    bool sync_index; /* disable_sync_create_index=off */
     struct dsql_names names;
     char *startup; /* the StartupMessage for PostgreSQL */
     size_t startup_len;
@@ -158,7 +157,7 @@ struct dsql_front {
     struct dsql_timer stall; /* runs while nobody is answered */
     struct dsql_mono started;
     struct dsql_local_counts counts, reported;
-    uint64_t catalog;    /* how often the catalogue was changed */
+    struct dsql_stale stale;
     size_t open;         /* admitted and not closed */
     int64_t *admissions; /* when the last ones were let in, by the service's clock; a ring */
 };

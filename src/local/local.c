@@ -22,6 +22,7 @@ void dsql_local_options_default(struct dsql_local_options *options)
         .lifetime_ns = DSQL_H,
         .time_scale = 1,
         .limits = dsql_sql_limits_default,
+        .stale = {.chance = 1},
     };
 }
 

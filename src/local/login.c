@@ -220,7 +220,9 @@ static void welcome(struct dsql_session *session)
     dsql_pg_put_ready(out, DSQL_PG_IDLE);
     session->state = DSQL_SESSION_ACTIVE;
     dsql_logins_leave(session);
-    session->catalog = front->catalog;
+    uint64_t id;
+    memcpy(&id, session->id, sizeof(id));
+    dsql_stale_session_init(&session->stale, &front->stale, id);
     dsql_pg_framer_expect(&session->from_client, &front->client_limits);
     dsql_loop_move(&front->loop, &session->life,
                    front->options->lifetime_ns / front->options->time_scale);

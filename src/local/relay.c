@@ -8,6 +8,7 @@
  */
 #include "local/front.h"
 #include "local/rewrite.h"
+#include "local/sql_lex.h"
 #include "pgwire/frontend.h"
 #include "pgwire/put_frontend.h"
 
@@ -38,13 +39,24 @@ static struct dsql_sql_script *script_of(struct dsql_session *session, struct ds
     return script;
 }
 
+/* CREATE, but not OR REPLACE. */
+static bool creates(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
+{
+    struct dsql_sql_lexer lexer = {dsql_sql_stmt_text(script, stmt), 0};
+    return dsql_sql_token_is(dsql_sql_lex(&lexer), "create") &&
+           !dsql_sql_token_is(dsql_sql_lex(&lexer), "or");
+}
+
 /* What the front itself remembers of a setting, and what the statement leaves behind in the session
  * at PostgreSQL. alone: nothing after it can undo it. */
-static void note_state(struct dsql_session *session, const struct dsql_sql_stmt *stmt, bool alone)
+static void note_state(struct dsql_session *session, const struct dsql_sql_script *script,
+                       const struct dsql_sql_stmt *stmt, bool alone)
 {
     bool set = stmt->kind == DSQL_SQL_SET;
-    if (stmt->flags & DSQL_SQL_IS_DDL)
+    if (stmt->flags & DSQL_SQL_IS_DDL) {
         dsql_unblock_ddl(session);
+        dsql_stale_ddl(&session->stale, stmt, creates(script, stmt));
+    }
     if (set && stmt->name &&
         dsql_span_eq_nocase(dsql_span_of(stmt->name), DSQL_SPAN("disable_sync_create_index")))
         session->sync_index =
@@ -111,7 +123,7 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
             dsql_rewrite_refusal(sql, &refusal);
         return false;
     }
-    note_state(session, stmt, alone && session->tx.state != DSQL_SQL_TX_BLOCK);
+    note_state(session, script, stmt, alone && session->tx.state != DSQL_SQL_TX_BLOCK);
     if (rewrite(session, script, stmt, sql))
         *as_it_came = false;
     else
@@ -252,7 +264,7 @@ static void relay_execute(struct dsql_session *session, const struct dsql_pg_exe
             put_refused_parse(session, DSQL_SPAN("dsql refuses"), &refusal);
             return;
         }
-        note_state(session, stmt, session->tx.state != DSQL_SQL_TX_BLOCK);
+        note_state(session, script, stmt, session->tx.state != DSQL_SQL_TX_BLOCK);
     }
     dsql_strbuf_add(&session->backend->out.bytes, raw);
 }

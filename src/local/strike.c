@@ -40,9 +40,13 @@ static bool is_work(const struct dsql_sql_stmt *stmt)
 bool dsql_strike_stale(struct dsql_session *session, const struct dsql_sql_stmt *stmt,
                        struct dsql_sql_refusal *refusal)
 {
-    if (!is_work(stmt) || session->catalog == session->front->catalog)
+    struct dsql_front *front = session->front;
+    if (!is_work(stmt))
         return false;
-    session->catalog = session->front->catalog; /* one retry passes */
+    bool strikes = dsql_stale_strikes(&front->stale, &session->stale, dsql_front_now(front));
+    dsql_stale_use(&session->stale, stmt);
+    if (!strikes)
+        return false;
     dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
     dsql_sql_tx_failed(&session->tx);
     return true;
@@ -79,8 +83,8 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
     struct dsql_faults *faults = &session->front->faults;
     if (session->cut != DSQL_CUT_NONE)
         return DSQL_STRIKE_NONE; /* an earlier one of the same pipeline ends the connection */
-    if (!implicit && session->catalog != session->front->catalog) {
-        session->catalog = session->front->catalog;
+    if (!implicit && dsql_stale_strikes(&session->front->stale, &session->stale,
+                                        dsql_front_now(session->front))) {
         dsql_sql_refuse(refusal, commits[SCHEMA].sqlstate, "%s", commits[SCHEMA].message);
         return DSQL_STRIKE_FAIL;
     }

@@ -40,7 +40,7 @@ static void give_way(struct dsql_session *session)
     struct dsql_backend *backend = session->backend;
     dsql_pg_put_query(&backend->out.bytes, DSQL_SPAN("rollback; begin"));
     backend->hidden++;
-    session->catalog = DSQL_CATALOG_LOST;
+    session->stale.lost = true;
     session->ddl = false;
     dsql_backend_flush(backend);
 }

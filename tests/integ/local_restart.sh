@@ -71,8 +71,8 @@ contains "$("$dsql" local status --data "$data")" 'admitted=2'
 in_env psql -qXc 'update kept set id = 5' 2>"$scratch/err" || true
 contains "$(cat "$scratch/err")" '(OC000)'
 in_env psql -qXAt >"$scratch/out" 2>"$scratch/err" <<'SQL'
-select 1;
-\! psql -qXc 'create table other (id int primary key)'
+select 1 from kept;
+\! psql -qXc 'comment on table kept is null'
 select 2 from kept;
 SQL
 contains "$(cat "$scratch/err")" '(OC001)'
