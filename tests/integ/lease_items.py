@@ -48,6 +48,9 @@ def leases():
     return items(f"dsqllease#{endpoint}#")
 
 
+seconds = {}  # permits that were seen
+
+
 def act(command, arg):
     if command == "acquire":
         try:
@@ -80,7 +83,9 @@ def act(command, arg):
     elif command == "move":  # counter, leases of ours, permits of the table ARG with their most in a second
         everything = [i for name in {table, arg} for i in ddb.scan(TableName=name, ConsistentRead=True)["Items"]]
         mine = {i["pk"]["S"]: i for i in everything if i["pk"]["S"].split("#")[1] == endpoint}
-        counts = [int(i["count"]["N"]) for pk, i in mine.items() if pk.startswith("dsqlconnect#")]
+        # A second's item goes after three minutes, which its permits outlive.
+        seconds.update((pk, int(i["count"]["N"])) for pk, i in mine.items() if pk.startswith("dsqlconnect#"))
+        counts = seconds.values()
         print(mine.get(counter["pk"]["S"], {}).get("active", number(0))["N"],
               sum(1 for pk, i in mine.items() if pk.startswith("dsqllease#") and "owner" in i), sum(counts),
               max(counts, default=0))
