@@ -29,9 +29,7 @@ type pool struct {
 	c      *C.struct_bridge_engine
 	refs   atomic.Int64  // once it is 0 it stays 0
 	closed chan struct{} // closed after the pool was
-	// Ends when the process is told to end.
-	life    context.Context
-	endLife context.CancelFunc
+	*ending
 	// A call in C holds a thread. No more of them enter than there are connections: whoever has to
 	// wait does so here, where it costs a goroutine. A transaction keeps its place to its end.
 	gate chan struct{}
@@ -92,8 +90,7 @@ func acquirePool(key poolKey, maxConns int, maxAge time.Duration) (*pool, error)
 	defer C.free(unsafe.Pointer(endpoint))
 	defer C.free(unsafe.Pointer(user))
 	defer C.free(unsafe.Pointer(database))
-	p := &pool{key: key, closed: make(chan struct{})}
-	p.life, p.endLife = context.WithCancel(context.Background())
+	p := &pool{key: key, closed: make(chan struct{}), ending: newEnding()}
 	var cerr C.struct_dsql_err
 	if rc := C.bridge_open(endpoint, user, database, C.int64_t(maxConns), C.int64_t(maxAge), &p.c, &cerr); rc != 0 {
 		return nil, newError("open", rc, &cerr)
@@ -153,13 +150,6 @@ func acquireAll() []*pool {
 	return all
 }
 
-// errEnding answers calls that would have to wait for a cluster that is not there, once the process is told to end.
-var errEnding = errors.New("dsql: the process is ending and has no connection to the cluster")
-
-// hopeless tells whether a call would only hold up the end of the process: it is told to end, and has no
-// connection. Everything that Temporal writes while it stops would wait for one, one call after the other.
-func (p *pool) hopeless() bool { return p.life.Err() != nil && p.connections() == 0 }
-
 // connections is how many are open.
 func (p *pool) connections() int { return int(C.bridge_connections(p.c)) }
 
@@ -189,18 +179,22 @@ func (e *engine) enter(ctx context.Context) error {
 		return nil
 	default:
 	}
-	ending := e.life.Done()
+	told := e.life.Done()
 	for {
 		select {
 		case e.gate <- struct{}{}:
+			if e.hopeless() {
+				e.leave()
+				return errEnding
+			}
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ending:
+		case <-told:
 			if e.hopeless() {
 				return errEnding
 			}
-			ending = nil
+			told = nil // those who are in give up when it has become hopeless, and their places are free
 		}
 	}
 }
@@ -213,11 +207,7 @@ type waker struct {
 	rest   []func() // each ends one of the watches, and returns when it does nothing any more
 }
 
-// wake gives a waker without a handle for a context that never ends.
 func (e *engine) wake(ctx context.Context) (*waker, error) {
-	if ctx.Done() == nil {
-		return &waker{}, nil
-	}
 	w := &waker{}
 	select {
 	case w.handle = <-e.cancels:
@@ -227,18 +217,18 @@ func (e *engine) wake(ctx context.Context) (*waker, error) {
 			return nil, newError("cancel", C.int(rc), &cerr)
 		}
 	}
-	always := func() bool { return true }
-	w.rest = []func(){w.watch(ctx, always), w.watch(e.life, e.hopeless)}
+	w.rest = []func(){w.watch(ctx), e.watchEnd(w)}
 	return w, nil
 }
 
-// watch fires the handle at the end of a context, if that is wanted then, until the function it gives is called.
-func (w *waker) watch(ctx context.Context, wanted func() bool) func() {
+// watch fires the handle at the end of a context, until the function it gives is called.
+func (w *waker) watch(ctx context.Context) func() {
+	if ctx.Done() == nil {
+		return func() {}
+	}
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		if wanted() {
-			C.dsql_cancel_fire(w.handle)
-		}
+		C.dsql_cancel_fire(w.handle)
 		close(done)
 	})
 	return func() {
@@ -249,18 +239,10 @@ func (w *waker) watch(ctx context.Context, wanted func() bool) func() {
 }
 
 // also lets the end of another context wake the same calls, until the function it gives is called.
-func (w *waker) also(ctx context.Context) func() {
-	if w.handle == nil || ctx.Done() == nil {
-		return func() {}
-	}
-	return w.watch(ctx, func() bool { return true })
-}
+func (w *waker) also(ctx context.Context) func() { return w.watch(ctx) }
 
 // rest keeps the handle for the next call, unless it was used up.
 func (e *engine) rest(w *waker) {
-	if w.handle == nil {
-		return
-	}
 	for _, rest := range w.rest {
 		rest()
 	}
@@ -327,6 +309,7 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 	a.bytes = append(a.bytes, 0) // there is an address even if nothing was put in
 	rc := C.bridge_call(e.c, inTx, operationOf(ctx), op, values, C.size_t(a.fields()), C.size_t(a.rows),
 		unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), &out)
+	e.heard(rc)
 	got := answer{affected: int64(out.result.affected)}
 	if rc == 0 && out.result.rows > 0 {
 		got.rows = int(out.result.rows)
@@ -389,6 +372,9 @@ func (e *engine) end(tx *txState, commit bool) error {
 		C.dsql_store_rollback(tx.c)
 	}
 	tx.c = nil
+	if commit {
+		e.heard(rc)
+	}
 	e.rest(tx.waker)
 	e.leave()
 	e.release()

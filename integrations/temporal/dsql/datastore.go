@@ -48,7 +48,7 @@ func Open(cfg *config.SQL) (*Cluster, error) {
 func (c *Cluster) Verify() error { return c.db.VerifyVersion() }
 
 // Ending tells the pool that the process was told to end: from now on calls give up at once if there is no
-// connection to the cluster, in place of waiting for one.
+// connection to the cluster, and soon if nobody there answers, in place of waiting.
 func (c *Cluster) Ending() { c.db.e.endLife() }
 
 // Close ends the pages and gives the pool back.

@@ -98,6 +98,7 @@ func (e *engine) script(ctx context.Context, operation string, calls []planned, 
 	var cerr C.struct_dsql_err
 	rc := C.bridge_script(e.c, cName(operation), operationOf(ctx), (*C.struct_bridge_step)(unsafe.Pointer(&steps[0])), C.size_t(len(steps)),
 		values, C.size_t(len(all.values)), unsafe.Pointer(&all.bytes[0]), readOnly, w.handle, limit(ctx), results, &cerr)
+	e.heard(rc)
 	got := taken(results, len(steps))
 	if rc != 0 {
 		return nil, newError(operation, rc, &cerr), nil

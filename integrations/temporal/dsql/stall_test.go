@@ -88,6 +88,52 @@ func TestStalledCallsAreWoken(t *testing.T) {
 	}
 }
 
+// Told to end while the cluster does not answer: who waits is woken, also with a context that never ends and inside a
+// transaction, and who comes later is refused. An answer brings hope back.
+func TestStalledCallsGiveUpWhenToldToEnd(t *testing.T) {
+	const places, callers = 4, 20
+	d := open(t, places)
+	id := newShard(t, d)
+	tx, err := d.BeginTx(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(from sqlplugin.TableCRUD) error {
+		_, err := from.SelectFromShards(context.Background(), sqlplugin.ShardsFilter{ShardID: id})
+		return err
+	}
+	stall(t)
+	answers := make(chan error, callers)
+	go func() { answers <- read(tx) }()
+	for range callers - 1 {
+		go func() { answers <- read(d) }()
+	}
+	eventually(t, "every place is taken", func() bool { return len(d.e.gate) == places })
+	d.e.endLife()
+	for n := range callers {
+		select {
+		case err := <-answers:
+			if !errors.Is(err, errEnding) && !is(err, rcCancelled) {
+				t.Fatalf("a caller was told: %v", err)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%d of %d callers gave up", n, callers)
+		}
+	}
+	if err := read(d); !errors.Is(err, errEnding) {
+		t.Fatalf("who comes later: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	fault(t, "stall=0s")
+	d.e.heard(0)
+	eventually(t, "there are connections again", func() bool { return d.e.connections() > 0 })
+	if err := read(d); err != nil {
+		t.Fatalf("after an answer: %v", err)
+	}
+}
+
 // A deadline ends a stalled call as well, as Temporal knows it.
 func TestStalledCallEndsAtItsDeadline(t *testing.T) {
 	d := open(t, 2)

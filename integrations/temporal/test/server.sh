@@ -44,6 +44,24 @@ wait "$pid_a" || true # Temporal's worker service may call it fatal that it coul
 echo "server: ended $SECONDS s after SIGTERM, without a cluster"
 [ $SECONDS -lt 60 ] || fail "it ended $SECONDS s after SIGTERM"
 
+# The cluster takes connections and answers nobody, with workflows under way.
+start_local --port "$PGPORT" --aws-keys
+DSQL_POOL_MAX_OPEN=20 start_server a --port 0 --log-level error
+"$check" --address "$address_a" --count 50 --at 20 --limit 600s >/dev/null 2>&1 &
+check_pid=$!
+for _ in $(seq 1200); do
+    [ "$(ask 'select count(*) > 5 from current_executions')" != t ] || break
+    sleep 0.1
+done
+"$dsql" local fault --data "$scratch/data" stall=1h >/dev/null
+kill -TERM "$pid_a"
+SECONDS=0
+wait "$pid_a" || true
+echo "server: ended $SECONDS s after SIGTERM, with a cluster that does not answer"
+[ $SECONDS -lt 60 ] || fail "it ended $SECONDS s after SIGTERM, with a cluster that does not answer"
+kill "$check_pid" 2>/dev/null || true
+stop_local
+
 # Sizes from Temporal's configuration, more than the default of the environment; what is ignored is said.
 start_local --port "$PGPORT" --aws-keys
 sed 's|name: dsql$|&\n        options: {maxConns: 130, maxIdleConns: 5, maxConnLifetime: 5m, colour: red}|' \
