@@ -1,12 +1,13 @@
 #!/bin/bash
-# kill -9 of the program and of PostgreSQL in the middle of transactions: what was committed is there after
-# the restart, and nothing is there in part.
+# kill -9 of the program, of PostgreSQL and of the endpoint in the middle of transactions and of scripts: what was
+# committed is there after the restart, and nothing is there in part.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 data=$scratch/data
-acked=$scratch/acked
+acked=$scratch/acked refused=$scratch/refused
 writer=$BUILD_DIR/tests/store_writer
 : >"$acked"
+: >"$refused"
 next=1
 
 begin() {
@@ -32,7 +33,8 @@ write_some() {
 account() {
     wait $writer_pid 2>/dev/null || true
     writer_pid=''
-    cat "$scratch/round" >>"$acked"
+    grep -v '^-' "$scratch/round" >>"$acked" || true
+    sed -n 's/^-//p' "$scratch/round" >>"$refused"
     next=$((next + 1000000))
 }
 
@@ -41,13 +43,15 @@ check() {
     sort "$scratch/there" >"$scratch/there.sorted"
     sort "$acked" | comm -23 - "$scratch/there.sorted" >"$scratch/lost"
     [ ! -s "$scratch/lost" ] || fail "$1: committed and lost: $(head -5 "$scratch/lost" | tr '\n' ' ')"
+    sort "$refused" | comm -12 - "$scratch/there.sorted" >"$scratch/denied"
+    [ ! -s "$scratch/denied" ] || fail "$1: called not applied, and there: $(tr '\n' ' ' <"$scratch/denied")"
     partial=$(psql -XAtq -c "select count(*) from (select task_id from transfer_tasks) t
         full join (select node_id from history_node) n on n.node_id = t.task_id
         full join (select next_event_id from executions) e on e.next_event_id = t.task_id
         full join (select last_write_version from current_executions) c on c.last_write_version = t.task_id
         where t.task_id is null or n.node_id is null or e.next_event_id is null or c.last_write_version is null")
     [ "$partial" = 0 ] || fail "$1: $partial workflows are there in part"
-    echo "$1: $(wc -l <"$acked") acknowledged, $(wc -l <"$scratch/there") there, none in part"
+    echo "$1: $(wc -l <"$acked") acknowledged, $(wc -l <"$refused") refused, $(wc -l <"$scratch/there") there, none in part"
 }
 
 begin
@@ -58,14 +62,33 @@ for round in 1 2 3 4; do
     account
     check "kill -9 of the program, round $round"
 done
+# The writer finds out by itself that the server is gone, and says of its last workflow whether it is there.
+outlive() {
+    for _ in $(seq 600); do
+        kill -0 $writer_pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $writer_pid 2>/dev/null && fail "the writer does not notice that the server is gone"
+    account
+    wait "$local_pid" 2>/dev/null || true
+}
+for round in 1 2; do
+    write_some 50
+    kill -KILL "$(head -1 "$data/pg/postmaster.pid")"
+    outlive
+    begin
+    check "kill -9 of PostgreSQL, round $round"
+done
 for round in 1 2; do
     write_some 50
     postmaster=$(head -1 "$data/pg/postmaster.pid")
-    kill -KILL "$postmaster"
-    kill -KILL $writer_pid 2>/dev/null || true
-    account
-    wait "$local_pid" 2>/dev/null || true
+    kill -KILL "$local_pid"
+    outlive
+    for _ in $(seq 600); do # PostgreSQL ends when its endpoint has gone
+        kill -0 "$postmaster" 2>/dev/null || break
+        sleep 0.1
+    done
     begin
-    check "kill -9 of PostgreSQL, round $round"
+    check "kill -9 of the endpoint, round $round"
 done
 stop_local

@@ -391,6 +391,26 @@ static void a_duplicate_is_its_own_statements(void)
     }
 }
 
+/* No calls, and ten thousand. */
+static void any_number_of_calls(void)
+{
+    enum { MANY = 10000 };
+    struct dsql_script_call *calls = calloc(MANY, sizeof(*calls));
+    struct dsql_result *results = calloc(MANY, sizeof(*results));
+    struct dsql_param values[] = {dsql_i64(shard)};
+    REQUIRE(calls && results);
+    REQUIRE_OK(dsql_store_run_script(fix.store, "none", NULL, 0, NULL, NULL, NULL, &err));
+    for (size_t i = 0; i < MANY; i++)
+        calls[i] = (struct dsql_script_call){DSQL_OP_SelectFromShards, values, 1, NULL};
+    REQUIRE_OK(dsql_store_run_script(fix.store, "many", calls, MANY, NULL, results, NULL, &err));
+    for (size_t i = 0; i < MANY; i++) {
+        REQUIRE(results[i].rows == 1);
+        dsql_result_fini(&results[i]);
+    }
+    free(calls);
+    free(results);
+}
+
 static void refusals(void)
 {
     const struct line refused[] = {
@@ -431,6 +451,7 @@ int main(void)
     failures_show_the_row();
     many_inputs();
     limited_deletes();
+    any_number_of_calls();
     a_duplicate_is_its_own_statements();
     refusals();
     printf("scripts; shard lock %d\n", (int)dsql_store_shard_lock(fix.store));

@@ -426,7 +426,7 @@ TEST(an_unanswered_commit_of_a_read_is_no_unknown_one)
 
 /* Neither side can take all of it before it has given some: whoever only writes, or only reads,
  * waits for ever. More than the buffers of a socket hold, in both directions. */
-TEST(megabytes_in_both_directions_do_not_wait_for_each_other)
+static void exchange_megabytes(int pause_us)
 {
     enum { PIECES = 64, PIECE = 1 << 19 };
     static const struct dsql_stmt echo = {.name = "script_echo", .sql = "SELECT $1::bytea"};
@@ -436,14 +436,15 @@ TEST(megabytes_in_both_directions_do_not_wait_for_each_other)
     struct dsql_param piece = dsql_bytes(bytes, sizeof(bytes));
     struct dsql_tx_policy policy;
     struct dsql_err err = {0};
-    struct strict_relay relay;
+    struct strict_relay relay = {.pause_us = pause_us};
     struct pg_source through;
-    char port[16];
+    char port[16], name[32];
     const char *direct = getenv("PGPORT");
     if (!direct)
         direct = "5432";
     strict_relay_start(&relay, (int)strtol(direct, NULL, 10));
     snprintf(port, sizeof(port), "%d", relay.port);
+    snprintf(name, sizeof(name), "megabytes%d", pause_us);
     char *saved = strdup(direct);
     assert_int_equal(setenv("PGPORT", port, 1), 0);
     pg_source_init(&through, metrics);
@@ -452,11 +453,11 @@ TEST(megabytes_in_both_directions_do_not_wait_for_each_other)
     for (size_t i = 0; i < PIECES; i++)
         steps[i] = (struct dsql_step){&echo, &piece, 1, NULL};
     dsql_tx_policy_default(&policy);
-    policy.timeout_ns = 60 * DSQL_S;
+    policy.timeout_ns = 300 * DSQL_S;
     struct dsql_script script = {.steps = steps, .count = PIECES, .results = results};
-    if (dsql_script_run_on(&through.source, "megabytes", &script, &policy, &err) != DSQL_OK)
+    if (dsql_script_run_on(&through.source, name, &script, &policy, &err) != DSQL_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(round_trips("megabytes"), 1);
+    assert_int_equal(round_trips(name), 1);
     for (size_t i = 0; i < PIECES; i++) {
         size_t len = 0;
         const void *back = dsql_rows_bytes(results[i].rows, 0, 0, &len);
@@ -468,6 +469,47 @@ TEST(megabytes_in_both_directions_do_not_wait_for_each_other)
     strict_relay_join(&relay);
     assert_int_equal(setenv("PGPORT", saved, 1), 0);
     free(saved);
+}
+
+TEST(megabytes_in_both_directions_do_not_wait_for_each_other)
+{
+    exchange_megabytes(0);
+    exchange_megabytes(300); /* a slow peer, in both directions */
+}
+
+/* As long as anybody likes: ten thousand reads are one round trip. As many rows are more than a
+ * transaction of the service takes, so that nothing of them is there. */
+TEST(a_script_may_have_ten_thousand_steps)
+{
+    enum { MANY = 10000 };
+    struct dsql_step *steps = calloc(MANY, sizeof(*steps));
+    struct dsql_param *rows = calloc(MANY, 2 * sizeof(*rows));
+    struct dsql_step_result *results = calloc(MANY, sizeof(*results));
+    struct dsql_param one = dsql_i32(1);
+    struct dsql_err err = {0};
+    int64_t v = 0;
+    assert_true(steps && rows && results);
+    for (size_t i = 0; i < MANY; i++)
+        steps[i] = (struct dsql_step){&READ_V, &one, 1, NULL};
+    if (run("ten-thousand", steps, MANY, NULL, results, NULL, &err) != DSQL_OK)
+        fail_msg("%s", err.message);
+    assert_true(dsql_rows_i64(results[MANY - 1].rows, 0, 0, &v));
+    assert_int_equal(v, 10);
+    assert_int_equal(round_trips("ten-thousand"), 1);
+    free_rows(results, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        rows[2 * i] = dsql_i32((int32_t)(100 + i));
+        rows[2 * i + 1] = dsql_i32(1);
+        steps[i] = (struct dsql_step){&INSERT, &rows[2 * i], 2, NULL};
+    }
+    size_t failed = 0;
+    enum dsql_rc rc = run("too-many", steps, MANY, NULL, NULL, &failed, &err);
+    if (rc != DSQL_TOO_LARGE || failed < 2500 || failed > 3000)
+        fail_msg("%s at %zu: %s", dsql_rc_name(rc), failed, err.message);
+    assert_int_equal(number("SELECT count(*) FROM t WHERE id >= 100"), 0);
+    free(steps);
+    free(rows);
+    free(results);
 }
 
 int main(void)
@@ -488,6 +530,7 @@ int main(void)
         TEST_OF(an_unknown_commit_is_reported_or_settled),
         TEST_OF(an_unanswered_commit_of_a_read_is_no_unknown_one),
         TEST_OF(megabytes_in_both_directions_do_not_wait_for_each_other),
+        TEST_OF(a_script_may_have_ten_thousand_steps),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fault("clear");

@@ -43,6 +43,8 @@ static void *relay_one(void *arg)
         struct pollfd fds[] = {{.fd = server, .events = POLLIN}, {.fd = client, .events = POLLIN}};
         if (poll(fds, 2, -1) < 0)
             break;
+        if (relay->pause_us > 0)
+            (void)usleep((unsigned)relay->pause_us);
         if (fds[0].revents)
             open = hand_on(server, client);
         else if (fds[1].revents)

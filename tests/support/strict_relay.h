@@ -12,9 +12,10 @@ struct strict_relay {
     int listener;
     int port;
     int to_port;
+    int pause_us; /* before each piece that it hands on: a slow reader, and a slow writer */
 };
 
-/* Relays one connection to 127.0.0.1:to_port. */
+/* Relays one connection to 127.0.0.1:to_port. pause_us is set before. */
 void strict_relay_start(struct strict_relay *relay, int to_port);
 /* The connection has been closed by its client. */
 void strict_relay_join(struct strict_relay *relay);
