@@ -12,7 +12,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
-    temporal temporal-check temporal-go temporal-library temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    temporal temporal-check temporal-go temporal-large temporal-library temporal-run temporal-suites temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -97,7 +97,10 @@ temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Tem
 	@$(GO_BUILD) ./temporal-dsql-server
 
 temporal-check: temporal all
-	@$(GO_BUILD) ./temporal-check
+	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-delay
+
+temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; with STOCK=yes beside postgres12_pgx
+	@GO="$(GO)" integrations/temporal/test/large.sh
 
 temporal-run: temporal-check ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
@@ -116,6 +119,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@GO="$(GO)" integrations/temporal/test/outage.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
+	@CASES='^(input|result|activit|signal|memo|side|buffered|many-timers)' MANY=500 GO="$(GO)" integrations/temporal/test/large.sh
 
 # Of libdsql the server needs the archives, and its users the program 'dsql'.
 temporal-library: temporal-go bootstrap
@@ -139,7 +143,6 @@ temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, a
 	@COUNT=1000 PAUSES=5 integrations/temporal/test/two.sh
 
 temporal-bench: temporal-check ## one-activity workflows on this store and on postgres12_pgx, side by side
-	@$(GO_BUILD) ./temporal-delay
 	@GO="$(GO)" integrations/temporal/test/bench.sh
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured

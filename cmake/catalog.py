@@ -14,7 +14,7 @@ SIZES = 6  # a statement of many inputs is made for 1, 2, 4, ... 32 of them
 C_TYPES = {"I4": "int32_t", "I8": "int64_t", "BOOL": "bool", "TIME": "int64_t", "UUID": "struct dsql_id"}
 OIDS = {"I4": 23, "I8": 20, "BOOL": 16, "TIME": 1114, "TEXT": 25, "BYTES": 17, "KEY": 25, "UUID": 2950}
 KINDS = ("exec", "one", "many", "expect", "refuse")
-FLAGS = ("multi", "queued", "counted", "special")
+FLAGS = ("multi", "queued", "counted", "special", "packs", "unpacks")
 FENCES = ("locks", "checks", "expects")
 
 

@@ -238,6 +238,8 @@ enum dsql_rc dsql_call_exec(struct dsql_call *call)
             return rc;
         from += (size_t)1 << size;
     }
+    if (call->result->affected >= 0)
+        call->result->affected += (int64_t)call->spared;
     if (call->op->fence.mode != DSQL_FENCE_EXPECTS || call->result->affected > 0)
         return DSQL_OK;
     struct dsql_described described;

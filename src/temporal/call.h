@@ -4,6 +4,7 @@
 
 #include "temporal/large.h"
 #include "temporal/ops.h"
+#include "temporal/pack.h"
 #include "temporal/store.h"
 
 enum {
@@ -29,9 +30,11 @@ struct dsql_call {
     struct dsql_err *err;
     struct dsql_large *larges; /* its large values, in the order of the inputs */
     size_t large_count;
-    bool clears; /* the parts of what it replaces or deletes are deleted before */
-    bool whole;  /* on the pool, and yet a transaction of several statements */
-    bool marked; /* the result holds stubs */
+    void *packs;   /* memory of what shares rows */
+    size_t spared; /* inputs that need no row of their own */
+    bool clears;   /* the parts of what it replaces or deletes are deleted before */
+    bool whole;    /* on the pool, and yet a transaction of several statements */
+    bool marked;   /* the result holds stubs */
 
     void *heap; /* when the room below does not do */
     struct dsql_param own_params[DSQL_CALL_PARAMS_INLINE + DSQL_CALL_EXTRA_MAX];
@@ -41,6 +44,8 @@ struct dsql_call {
 /* values.c: fills params from the caller's values: checks them, encodes keys. fini afterwards. */
 DSQL_MUST_USE enum dsql_rc dsql_call_convert(struct dsql_call *call,
                                              const struct dsql_param *values);
+/* pack.c: inputs with consecutive ids share a row from now on; `count` is that of the rows. */
+DSQL_MUST_USE enum dsql_rc dsql_call_pack(struct dsql_call *call);
 /* The tokens that a write expects, into their place behind its fields. */
 DSQL_MUST_USE enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call,
                                                     const struct dsql_param *tokens);

@@ -6,6 +6,7 @@
  *     values   inputs to parameters                result   rows to results
  *     tokens   what a transaction remembers        store    the handle, the probe, transactions
  *     script   many calls as one transaction in one round trip
+ *     large    values that do not fit a column     pack     many tasks in one row
  */
 #ifndef DSQL_TEMPORAL_TABLE_H
 #define DSQL_TEMPORAL_TABLE_H
@@ -21,6 +22,8 @@ enum dsql_op_flag { /* see the catalogue */
                     DSQL_OP_QUEUED = 2,
                     DSQL_OP_COUNTED = 4,
                     DSQL_OP_SPECIAL = 8,
+                    DSQL_OP_PACKS = 16,
+                    DSQL_OP_UNPACKS = 32,
 };
 
 enum dsql_op_type {

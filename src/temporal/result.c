@@ -94,12 +94,76 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
                              call->op->name, call->op->columns[column].name);
 }
 
+/* -- Packs. */
+
+/* What a query that unpacks was asked for. */
+struct wanted {
+    int64_t min, max, rows;
+};
+
+static struct wanted wanted_of(const struct dsql_call *call)
+{
+    const struct dsql_param *end = call->params + call->op->field_count;
+    return (struct wanted){end[-3].as.i64, end[-2].as.i64,
+                           end[-1].kind == DSQL_PARAM_NULL ? INT64_MAX : end[-1].as.i64};
+}
+
+static enum dsql_rc add_packed(struct dsql_call *call, int64_t last, struct dsql_span pack,
+                               const struct wanted *wanted)
+{
+    struct dsql_packed task;
+    struct dsql_result *result = call->result;
+    size_t count = dsql_pack_count(pack);
+    if (count == 0)
+        return dsql_err_set(call->err, DSQL_PROTOCOL, "%s: the pack at %lld can't be read",
+                            call->op->name, (long long)last);
+    for (int64_t id = last - (int64_t)count + 1; dsql_pack_next(&pack, &task); id++) {
+        if (id < wanted->min || id >= wanted->max || (int64_t)result->rows >= wanted->rows)
+            continue;
+        if (make_room(result,
+                      3 * sizeof(int32_t) + sizeof(id) + task.value.len + task.encoding.len))
+            return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
+        put(result, &id, sizeof(id));
+        put(result, task.value.ptr, (int32_t)task.value.len);
+        put(result, task.encoding.ptr, (int32_t)task.encoding.len);
+        result->rows++;
+    }
+    return DSQL_OK;
+}
+
+/* Rows of tasks: of packs what was asked for, and nothing beyond the end. */
+static enum dsql_rc add_tasks(struct dsql_call *call, const struct dsql_rows *rows)
+{
+    enum { ID, VALUE, ENCODING };
+    struct wanted wanted = wanted_of(call);
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t row = 0; row < dsql_rows_count(rows) && !rc; row++) {
+        size_t len = 0, value_len = 0;
+        int64_t id = 0;
+        const char *encoding = dsql_rows_bytes(rows, row, ENCODING, &len);
+        const char *value = dsql_rows_bytes(rows, row, VALUE, &value_len);
+        if (!dsql_rows_i64(rows, row, ID, &id) || !encoding || !value)
+            return dsql_err_set(call->err, DSQL_PROTOCOL, "%s: a task can't be read",
+                                call->op->name);
+        if (dsql_pack_is((struct dsql_span){encoding, len})) {
+            rc = add_packed(call, id, (struct dsql_span){value, value_len}, &wanted);
+        } else if (id < wanted.max && (int64_t)call->result->rows < wanted.rows) {
+            for (size_t column = ID; column <= ENCODING && !rc; column++)
+                rc = add_value(call, rows, row, column);
+            call->result->rows++;
+        }
+    }
+    return rc;
+}
+
 enum dsql_rc dsql_result_add(struct dsql_call *call, const struct dsql_rows *rows)
 {
     size_t n = dsql_rows_count(rows);
     if (n > 0 && dsql_rows_columns(rows) != call->op->column_count)
         return dsql_err_set(call->err, DSQL_PROTOCOL, "%s: %zu columns instead of %zu",
                             call->op->name, dsql_rows_columns(rows), call->op->column_count);
+    if (call->op->flags & DSQL_OP_UNPACKS)
+        return add_tasks(call, rows);
     for (size_t row = 0; row < n; row++) {
         for (size_t column = 0; column < call->op->column_count; column++) {
             enum dsql_rc rc = add_value(call, rows, row, column);

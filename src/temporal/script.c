@@ -362,6 +362,8 @@ static enum dsql_rc fill_result(struct script *script, size_t i, struct dsql_res
         if (call->id == DSQL_OP_SelectFromBufferedEvents)
             dsql_call_see_ids(call, answer->rows);
     }
+    if (result->affected >= 0)
+        result->affected += (int64_t)call->spared;
     return rc;
 }
 

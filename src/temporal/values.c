@@ -94,12 +94,14 @@ static bool is_large(const struct dsql_call *call, const struct dsql_param *valu
            dsql_large_may_be(call->op->fields, call->op->field_count, at % call->op->field_count);
 }
 
-/* An encoding that looks like a mark would make a stub of the value before it. */
+/* An encoding that looks like a mark would make a stub or a pack of the value before it. */
 static bool is_mark(const struct dsql_call *call, const struct dsql_param *params, size_t at)
 {
     size_t field = at % call->op->field_count;
-    return params[at].kind == DSQL_PARAM_RAW && params[at].len > 0 && field > 0 &&
-           dsql_large_is_marked((struct dsql_span){params[at].as.ptr, (size_t)params[at].len}) &&
+    if (params[at].kind != DSQL_PARAM_RAW || params[at].len == 0 || field == 0)
+        return false;
+    struct dsql_span encoding = {params[at].as.ptr, (size_t)params[at].len};
+    return (dsql_large_is_marked(encoding) || dsql_pack_is(encoding)) &&
            dsql_large_may_be(call->op->fields, call->op->field_count, field - 1);
 }
 
@@ -149,12 +151,16 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
         enum dsql_rc rc =
             convert(call, &call->op->fields[i % fields], &values[i], &text, &call->params[i]);
         if (!rc && is_mark(call, call->params, i))
-            rc = bad(call, &call->op->fields[i % fields], DSQL_INVALID, "begins with a '+'");
+            rc = bad(call, &call->op->fields[i % fields], DSQL_INVALID,
+                     "begins with '+', or is '*'");
         if (rc)
             return rc;
         large += is_large(call, call->params, i);
     }
-    return large > 0 ? stub_large(call, large) : DSQL_OK;
+    enum dsql_rc rc = large > 0 ? stub_large(call, large) : DSQL_OK;
+    if (!rc && call->op->flags & DSQL_OP_PACKS && call->count >= DSQL_PACK_MIN && large == 0)
+        rc = dsql_call_pack(call);
+    return rc;
 }
 
 enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_param *tokens)
@@ -173,6 +179,7 @@ void dsql_call_fini(struct dsql_call *call)
 {
     free(call->heap);
     free(call->larges);
+    free(call->packs);
 }
 
 /* One field of a struct as a value. */

@@ -11,7 +11,7 @@
 #include "support/store.h"
 #include "temporal/large.h"
 
-enum { LARGE = 2 * DSQL_LARGE_PART + 7, PARTS = 3, SMALL = 5, VALUES_MAX = 16 };
+enum { LARGE = 2 * DSQL_LARGE_PART + 7, BOTH = 2 * LARGE, PARTS = 3, SMALL = 5, VALUES_MAX = 16 };
 enum way { POOL, TX, SCRIPT, WAYS };
 
 static struct fixture fix;
@@ -237,8 +237,9 @@ static void *replace_often(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 40; i++) {
-        struct dsql_UpdateNexusEndpoint write = {
-            some_id, 1 + i, dsql_slice(bytes + (i % 2) * LARGE, LARGE), dsql_slice_str("Proto3")};
+        struct dsql_UpdateNexusEndpoint write = {some_id, 1 + i,
+                                                 dsql_slice(i % 2 ? bytes + LARGE : bytes, LARGE),
+                                                 dsql_slice_str("Proto3")};
         struct dsql_err why;
         enum dsql_rc rc = dsql_call_UpdateNexusEndpoint(fix.store, NULL, &write, 1, NULL, &why);
         REQUIRE(rc == DSQL_OK, "%s", why.message);
@@ -270,6 +271,103 @@ static void read_while_replaced(void)
     dsql_result_fini(&result);
 }
 
+/* -- Tasks that share rows. */
+
+enum { TASKS = 900, GAP = 333 }; /* one id is left out */
+
+static int64_t task_id(int64_t n)
+{
+    return 1000 + n + (n >= GAP);
+}
+
+static void insert_tasks(enum way way)
+{
+    static struct dsql_param values[TASKS * 4];
+    static char names[TASKS][8];
+    struct dsql_result result = {0};
+    for (int64_t i = 0; i < TASKS; i++) {
+        int len = snprintf(names[i], sizeof(names[i]), "%lld", (long long)task_id(i));
+        struct dsql_param one[] = {dsql_i64(shard), dsql_i64(task_id(i)),
+                                   dsql_bytes(names[i], (size_t)len), dsql_bytes("Proto3", 6)};
+        memcpy(values + i * 4, one, sizeof(one));
+    }
+    struct dsql_script_call call = {DSQL_OP_InsertIntoTransferTasks, values, TASKS, NULL};
+    struct dsql_store_tx *tx = NULL;
+    if (way == TX)
+        REQUIRE_OK(dsql_store_begin(fix.store, "tasks", NULL, &tx, &err));
+    if (way == SCRIPT)
+        REQUIRE_OK(dsql_store_run_script(fix.store, "tasks", &call, 1, NULL, &result, NULL, &err));
+    else
+        REQUIRE_OK(dsql_store_call(fix.store, tx, call.op, values, TASKS, NULL, &result, &err));
+    if (tx)
+        REQUIRE_OK(dsql_store_commit(tx, &err));
+    REQUIRE(result.affected == TASKS, "%lld of %d", (long long)result.affected, TASKS);
+    dsql_result_fini(&result);
+}
+
+/* The tasks in [from, to) that were not deleted, by pages of that size. */
+static void expect_tasks(int64_t deleted, int64_t from, int64_t to, int64_t page)
+{
+    struct dsql_result result = {0};
+    int64_t at = from;
+    int64_t next = 0;
+    size_t rows;
+    do {
+        struct dsql_RangeSelectFromTransferTasks range = {shard, at, to, page};
+        struct dsql_RangeSelectFromTransferTasks_row row;
+        REQUIRE_OK(dsql_call_RangeSelectFromTransferTasks(fix.store, NULL, &range, &result, &err));
+        rows = result.rows;
+        while (dsql_next_RangeSelectFromTransferTasks(&result, &row)) {
+            while (next < TASKS && (task_id(next) < from || task_id(next) < deleted))
+                next++;
+            REQUIRE(next < TASKS && row.task_id == task_id(next) && row.task_id < to,
+                    "%lld in [%lld, %lld), not %lld", (long long)row.task_id, (long long)from,
+                    (long long)to, (long long)task_id(next));
+            char name[8];
+            int len = snprintf(name, sizeof(name), "%lld", (long long)row.task_id);
+            REQUIRE(row.data.len == (size_t)len && memcmp(row.data.ptr, name, (size_t)len) == 0);
+            at = row.task_id + 1;
+            next++;
+        }
+        REQUIRE((int64_t)rows <= page);
+    } while ((int64_t)rows == page);
+    while (next < TASKS && (task_id(next) < from || task_id(next) < deleted))
+        next++;
+    REQUIRE(next == TASKS || task_id(next) >= to, "%lld is missing in [%lld, %lld)",
+            (long long)task_id(next), (long long)from, (long long)to);
+    dsql_result_fini(&result);
+}
+
+static void share_rows(enum way way)
+{
+    char sql[120];
+    shard = fixture_shard(&fix);
+    insert_tasks(way);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM transfer_tasks WHERE shard_id = %d", shard);
+    REQUIRE(fixture_sql(&fix, sql) == 5, "%lld rows", (long long)fixture_sql(&fix, sql));
+    expect_tasks(0, 0, INT64_MAX, 100);
+    expect_tasks(0, 0, INT64_MAX, 7);
+    struct dsql_DeleteFromTransferTasks last = {shard,
+                                                task_id(GAP - 1)}; /* of a pack, which stays */
+    REQUIRE_OK(dsql_call_DeleteFromTransferTasks(fix.store, NULL, &last, 1, NULL, &err));
+    expect_tasks(0, 0, INT64_MAX, 100);
+    int64_t deleted = 0;
+    for (int round = 0; round < 25; round++) {
+        int64_t from = dsql_rng_between(&fix.rng, deleted, 1950);
+        int64_t to = dsql_rng_between(&fix.rng, from, 2000);
+        expect_tasks(deleted, from, to, dsql_rng_between(&fix.rng, 1, 300));
+        /* Tasks are completed from below; what a pack still holds of them is never read again. */
+        int64_t end = dsql_rng_between(&fix.rng, deleted, deleted + 90);
+        struct dsql_RangeDeleteFromTransferTasks range = {shard, deleted, end};
+        REQUIRE_OK(dsql_call_RangeDeleteFromTransferTasks(fix.store, NULL, &range, 1, NULL, &err));
+        deleted = end;
+        expect_tasks(deleted, deleted, INT64_MAX, 50);
+    }
+    struct dsql_RangeDeleteFromTransferTasks all = {shard, deleted, 3000};
+    REQUIRE_OK(dsql_call_RangeDeleteFromTransferTasks(fix.store, NULL, &all, 1, NULL, &err));
+    REQUIRE(fixture_sql(&fix, sql) == 0);
+}
+
 /* What would look like a stub is refused, and so is an encoding that leaves no room for the mark.
  */
 static void refuse_marks(void)
@@ -277,6 +375,7 @@ static void refuse_marks(void)
     struct dsql_slice large = dsql_slice(bytes, LARGE), small = dsql_slice_str("x");
     const struct dsql_InsertIntoShards bad[] = {
         {shard, 1, small, dsql_slice_str("+Proto3")},
+        {shard, 1, small, dsql_slice_str("*")},
         {shard, 1, large, dsql_slice_str("an encoding of 15")},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(bad); i++)
@@ -286,10 +385,10 @@ static void refuse_marks(void)
 
 int main(void)
 {
-    bytes = malloc(2 * LARGE);
+    bytes = malloc(BOTH);
     REQUIRE(bytes != NULL);
     fixture_open(&fix, 4, NULL);
-    dsql_random_bytes(bytes, 2 * LARGE);
+    dsql_random_bytes(bytes, BOTH);
     REQUIRE(parts() == 0);
     for (enum way way = POOL; way < WAYS; way++)
         for (home = homes; home < homes + DSQL_COUNT_OF(homes); home++) {
@@ -301,6 +400,8 @@ int main(void)
         }
     refuse_marks();
     read_while_replaced();
+    for (enum way way = POOL; way < WAYS; way++)
+        share_rows(way);
     printf("large values: %zu homes, three ways; shard lock %d\n", DSQL_COUNT_OF(homes),
            (int)dsql_store_shard_lock(fix.store));
     fixture_close(&fix);

@@ -654,8 +654,9 @@ static void many_rows(void)
     REQUIRE(rows);
     for (int64_t turn = 0; turn < 2; turn++) {
         for (int64_t i = 0; i < ROWS; i++)
-            rows[i] =
-                (struct dsql_InsertIntoTransferTasks){other, turn * ROWS + i, STR("t"), STR("e")};
+            /* Ids with gaps between them: such tasks do not share rows. */
+            rows[i] = (struct dsql_InsertIntoTransferTasks){other, 2 * (turn * ROWS + i), STR("t"),
+                                                            STR("e")};
         EXEC_N(InsertIntoTransferTasks, ROWS, rows, ROWS);
     }
     EXEC(RangeDeleteFromTransferTasks, (int64_t)2 * ROWS, other, 0, INT64_MAX);

@@ -65,7 +65,7 @@ TEST(parts_are_the_value)
         size_t len, parts, last;
     } cases[] = {
         {DSQL_LARGE_PART + 1, 2, 1},
-        {2 * DSQL_LARGE_PART, 2, DSQL_LARGE_PART},
+        {(size_t)2 * DSQL_LARGE_PART, 2, DSQL_LARGE_PART},
         {2 * DSQL_LARGE_PART + 1, 3, 1},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/persistence"
 )
 
@@ -58,6 +60,8 @@ const (
 	rcCancelled       = C.DSQL_CANCELLED
 	rcCommitUnknown   = C.DSQL_COMMIT_UNKNOWN
 	rcConditionFailed = C.DSQL_CONDITION_FAILED
+	rcTooLarge        = C.DSQL_TOO_LARGE
+	rcDatabase        = C.DSQL_DATABASE
 )
 
 // outward is an error as Temporal's stores compare it: the bare sentinels where there is one.
@@ -93,6 +97,7 @@ type outcome struct {
 	spent     *Error // not applied, and not to be run again here: libdsql has done that as often as it may
 	condition *Error
 	unknown   *Error
+	refused   *Error // by the database for what it is, so it would be refused again
 }
 
 type outcomeKey struct{}
@@ -122,7 +127,34 @@ func note(ctx context.Context, inTx bool, err *Error) {
 		o.condition = err
 	case rcCommitUnknown:
 		o.unknown = err
+	case rcTooLarge, rcDatabase:
+		if refusal("", err) != nil {
+			o.refused = err
+		}
 	}
+}
+
+// Of executions: Temporal's history service has an error of its own for what does not fit.
+var executionOperations = map[string]bool{
+	"CreateWorkflowExecution": true, "UpdateWorkflowExecution": true, "ConflictResolveWorkflowExecution": true,
+	"SetWorkflowExecution": true, "AddHistoryTasks": true, "AppendHistoryNodes": true, "ForkHistoryBranch": true,
+	"DeleteWorkflowExecution": true, "DeleteCurrentWorkflowExecution": true, "DeleteHistoryNodes": true, "DeleteHistoryBranch": true,
+}
+
+// refusal is Temporal's error for what would fail each time: what does not fit a transaction of the service, and
+// values that it does not take. Nothing was applied. After any other error Temporal would repeat the operation for
+// ever, and acquire the shard anew each time. A workflow task whose outcome does not fit ends its workflow, with
+// the reason; an API call is answered with InvalidArgument. nil for everything else.
+func refusal(operation string, err *Error) error {
+	switch {
+	case err.is(rcTooLarge) && executionOperations[operation]:
+		return &persistence.TransactionSizeLimitError{Msg: err.Error()}
+	case err.is(rcDatabase) && strings.HasPrefix(err.SQLState, "22") && executionOperations[operation]:
+		return &persistence.InvalidPersistenceRequestError{Msg: err.Error()}
+	case err.is(rcTooLarge), err.is(rcDatabase) && strings.HasPrefix(err.SQLState, "22"):
+		return serviceerror.NewInvalidArgument(err.Error())
+	}
+	return nil
 }
 
 // inner is an error of a write inside a transaction: a fence that did not hold is Temporal's own error

@@ -212,8 +212,19 @@ func (p *plan) instead(guard C.int) bool {
 	return ok
 }
 
+// rowsOf is how many rows a call takes at most: tasks with consecutive ids share some.
+func rowsOf(step *planned) int {
+	switch step.op {
+	case C.DSQL_OP_InsertIntoTransferTasks, C.DSQL_OP_InsertIntoHistoryImmediateTasks, C.DSQL_OP_InsertIntoVisibilityTasks, C.DSQL_OP_InsertIntoReplicationTasks:
+		if step.in.rows > 100 {
+			return step.in.rows/50 + 1
+		}
+	}
+	return step.in.rows
+}
+
 func (p *plan) add(step planned) {
-	p.rows += step.in.rows
+	p.rows += rowsOf(&step)
 	p.size += len(step.in.bytes) + step.in.rows*rowOverhead
 	p.steps = append(p.steps, step)
 }

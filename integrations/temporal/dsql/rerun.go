@@ -21,6 +21,8 @@ import (
 // A conflict whose retries are used up and a connection lost before COMMIT are ResourceExhausted, of which Temporal
 // knows that nothing was applied.
 //
+// What the database refuses for what it is gets an error that Temporal does not repeat: see refusal.
+//
 // A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
 // acquired again, which settles it.
 func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
@@ -45,6 +47,9 @@ func retried[Q, A any](ctx context.Context, operation string, run func(context.C
 		}
 		if o.conflict == nil && o.spent != nil {
 			return got, notApplied(o.spent)
+		}
+		if o.conflict == nil && o.refused != nil {
+			return got, refusal(operation, o.refused)
 		}
 		if o.conflict == nil {
 			return got, err

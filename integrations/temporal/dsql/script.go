@@ -178,6 +178,9 @@ func scriptError(operation string, failed *Error) error {
 	if failed.is(rcCancelled) {
 		return notApplied(failed)
 	}
+	if refused := refusal(operation, failed); refused != nil {
+		return refused
+	}
 	return serviceerror.NewUnavailablef("%v: %v", operation, failed)
 }
 

@@ -1,10 +1,17 @@
 package dsql
 
+/*
+#include "bridge.h"
+*/
+import "C"
+
 import (
 	"context"
+	"errors"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/primitives"
 )
 
 // Temporal's stores. The operations of executions, shards and task queues are one script each, as plan.go says;
@@ -141,7 +148,34 @@ func (s *executionStore) GetWorkflowExecution(ctx context.Context, request *pers
 }
 
 func (s *executionStore) DeleteWorkflowExecution(ctx context.Context, request *persistence.DeleteWorkflowExecutionRequest) error {
-	return scriptedErr(ctx, s.e, "DeleteWorkflowExecution", &plan{}, s.ExecutionStore.DeleteWorkflowExecution, request)
+	remove := func() error {
+		return scriptedErr(ctx, s.e, "DeleteWorkflowExecution", &plan{}, s.ExecutionStore.DeleteWorkflowExecution, request)
+	}
+	err := remove()
+	if _, tooLarge := errors.AsType[*persistence.TransactionSizeLimitError](err); !tooLarge {
+		return err
+	}
+	// More rows than a transaction may change. They go in portions first; nobody looks at the maps of an execution
+	// that is about to be deleted, and whoever deletes it again finds fewer.
+	if err := deleteMaps(ctx, crud{e: s.e}, request); err != nil {
+		return err
+	}
+	return remove()
+}
+
+// deleteMaps deletes what an execution has in the tables of its mutable state, in portions.
+func deleteMaps(ctx context.Context, q crud, request *persistence.DeleteWorkflowExecutionRequest) error {
+	of := execution{request.ShardID, primitives.MustParseUUID(request.NamespaceID), request.WorkflowID, primitives.MustParseUUID(request.RunID)}
+	for _, op := range []C.int{
+		C.DSQL_OP_DeleteAllFromActivityInfoMaps, C.DSQL_OP_DeleteAllFromTimerInfoMaps, C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps,
+		C.DSQL_OP_DeleteAllFromRequestCancelInfoMaps, C.DSQL_OP_DeleteAllFromSignalInfoMaps, C.DSQL_OP_DeleteAllFromSignalsRequestedSets,
+		C.DSQL_OP_DeleteAllFromChasmNodeMaps, C.DSQL_OP_DeleteFromBufferedEvents,
+	} {
+		if _, err := q.deleteAll(ctx, op, of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *executionStore) DeleteCurrentWorkflowExecution(ctx context.Context, request *persistence.DeleteCurrentWorkflowExecutionRequest) error {

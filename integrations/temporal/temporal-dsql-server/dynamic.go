@@ -32,10 +32,10 @@ func (d dynamicValues) Set(text string) error {
 	return nil
 }
 
-// limits are what those of Aurora DSQL ask for.
+// limits are what those of Aurora DSQL ask for: the width of the columns that hold ids. All others of Temporal's are
+// what the store carries.
 var limits = map[string]any{
-	"limit.maxIDLength":           255,
-	"system.transactionSizeLimit": 4_000_000,
+	"limit.maxIDLength": 255,
 }
 
 // development is what 'temporal server start-dev' turns on: standalone activities.

@@ -76,7 +76,7 @@ func TestDynamicValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"limit.maxIDLength": 20, "system.transactionSizeLimit": 4_000_000, "a.bool": true, "a.float": 0.5, "a.text": "t=x",
+		"limit.maxIDLength": 20, "a.bool": true, "a.float": 0.5, "a.text": "t=x",
 		"a.list": []any{1, 2}, "a.map": map[string]any{"k": "v"}, "a.duration": "10s", "activity.enableStandalone": true,
 	} {
 		values := client.GetValue(dynamicconfig.MakeKey(key))
@@ -103,7 +103,7 @@ func TestKeysAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []dynamicconfig.Key{
-		dynamicconfig.MaxIDLengthLimit.Key(), dynamicconfig.TransactionSizeLimit.Key(), dynamicconfig.EnableChasm.Key(),
+		dynamicconfig.MaxIDLengthLimit.Key(), dynamicconfig.EnableChasm.Key(),
 	} {
 		if len(client.GetValue(key)) != 1 {
 			t.Errorf("%v is not set", key)

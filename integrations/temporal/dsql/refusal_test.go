@@ -1,0 +1,77 @@
+package dsql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/primitives"
+)
+
+func isA[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// What the database refuses for what it is must not come as an error that Temporal repeats, and pays for with the shard.
+func TestRefusals(t *testing.T) {
+	d := open(t, 2)
+	tooLarge := &Error{Op: "Commit", Message: "refused", SQLState: "54000", rc: rcTooLarge}
+	noText := &Error{Op: "Commit", Message: "refused", SQLState: "22021", rc: rcDatabase}
+	noTable := &Error{Op: "Commit", Message: "refused", SQLState: "42P01", rc: rcDatabase}
+	neither := func(err error) bool {
+		return !isA[*persistence.TransactionSizeLimitError](err) && !isA[*persistence.InvalidPersistenceRequestError](err) && !isA[*serviceerror.InvalidArgument](err)
+	}
+	for _, c := range []struct {
+		operation string
+		failed    *Error
+		wanted    func(error) bool
+	}{
+		{"UpdateWorkflowExecution", tooLarge, isA[*persistence.TransactionSizeLimitError]},
+		{"UpdateNamespace", tooLarge, isA[*serviceerror.InvalidArgument]},
+		{"CreateWorkflowExecution", noText, isA[*persistence.InvalidPersistenceRequestError]},
+		{"CreateTasks", noText, isA[*serviceerror.InvalidArgument]},
+		{"CreateWorkflowExecution", noTable, neither},
+	} {
+		_, err := rerun(context.Background(), d.e, c.operation, func(ctx context.Context, _ int) (int, error) {
+			note(ctx, true, c.failed)
+			return 0, serviceerror.NewUnavailable(c.failed.Error()) // as Temporal's stores word it
+		}, 0)
+		if !c.wanted(err) {
+			t.Errorf("%s, %s: rerun gives %T %v", c.operation, c.failed.SQLState, err, err)
+		}
+		if err := scriptError(c.operation, c.failed); !c.wanted(err) {
+			t.Errorf("%s, %s: a script gives %T %v", c.operation, c.failed.SQLState, err, err)
+		}
+	}
+}
+
+// An execution with more rows than a transaction may change can be deleted, and nothing of it is left.
+func TestManyRowsAreDeleted(t *testing.T) {
+	o := newWorld(t)
+	ctx, workflow, namespace, run := context.Background(), "many", primitives.MustParseUUID(o.namespace), primitives.NewUUID()
+	for portion := range 4 {
+		rows := make([]sqlplugin.SignalsRequestedSetsRow, 900)
+		for i := range rows {
+			rows[i] = sqlplugin.SignalsRequestedSetsRow{ShardID: o.shard, NamespaceID: namespace, WorkflowID: workflow, RunID: run, SignalID: fmt.Sprint(portion, "-", i)}
+		}
+		if _, err := o.f.db.ReplaceIntoSignalsRequestedSets(ctx, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := &persistence.DeleteWorkflowExecutionRequest{ShardID: o.shard, NamespaceID: o.namespace, WorkflowID: workflow, RunID: run.String()}
+	if err := o.stock.executions.DeleteWorkflowExecution(ctx, request); err == nil {
+		t.Fatal("3,600 rows fit a transaction: the test shows nothing")
+	}
+	if err := o.scripts.executions.DeleteWorkflowExecution(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	left, err := o.f.db.SelectAllFromSignalsRequestedSets(ctx, sqlplugin.SignalsRequestedSetsAllFilter{ShardID: o.shard, NamespaceID: namespace, WorkflowID: workflow, RunID: run})
+	if err != nil || len(left) > 0 {
+		t.Fatalf("%d rows are left: %v", len(left), err)
+	}
+}
