@@ -91,7 +91,7 @@ int main(void)
         struct dsql_trace *trace = NULL;
         bool traced = i % 2 == 1;
         if (dsql_keeper_init(&keeper, &config, dsql_rng_seeded(1), (struct dsql_mono){DSQL_H}) ||
-            (traced && dsql_trace_open(path, SLOTS, &lock, &trace, &err)))
+            (traced && dsql_trace_open(path, SLOTS, &dsql_clock_system, &lock, &trace, &err)))
             return 1;
         double ns = measure(trace, &keeper);
         best[traced] = ns < best[traced] ? ns : best[traced];

@@ -43,6 +43,7 @@ typedef struct pg_conn PGconn; /* as libpq-fe.h declares it */
 struct dsql_pool;
 struct dsql_conn;
 struct dsql_credentials;
+struct dsql_clock;
 
 enum dsql_pool_mode {
     DSQL_POOL_STANDARD,  /* a warm-up before the pool is handed out, then a keeper each second */
@@ -110,6 +111,7 @@ struct dsql_pool_options {
     struct dsql_metrics *metrics;         /* NULL: not recorded; must outlive the pool */
     struct dsql_credentials *credentials; /* NULL: found as AWS users expect. They may be destroyed
                                              once dsql_pool_close() has returned */
+    const struct dsql_clock *clock;       /* NULL: the machine's. For the library's own tests */
 };
 
 /* Fills *options with the defaults of 'dsql help config'; the endpoint is empty. */

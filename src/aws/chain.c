@@ -184,8 +184,8 @@ enum dsql_rc dsql_credentials_new(const struct dsql_credentials_options *options
                                   struct dsql_credentials **credentials, struct dsql_err *err)
 {
     struct dsql_credentials_source *source;
-    enum dsql_rc rc =
-        dsql_chain_new(options, &dsql_provider_limits_default, &dsql_clock_system, &source, err);
+    enum dsql_rc rc = dsql_chain_new(options, &dsql_provider_limits_default,
+                                     dsql_clock_or_boot(NULL), &source, err);
     if (rc)
         return rc;
     const struct dsql_credentials_setup setup = {.source = source};

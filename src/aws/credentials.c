@@ -61,20 +61,16 @@ enum dsql_rc dsql_credentials_make(const struct dsql_credentials_setup *setup,
         return DSQL_IO;
     }
     made->source = setup->source;
-    made->clock = setup->clock ? setup->clock : &dsql_clock_system;
+    made->clock = dsql_clock_or_boot(setup->clock);
     made->log = setup->log ? setup->log : dsql_log_default();
     made->rng = setup->seed ? dsql_rng_seeded(setup->seed) : dsql_rng_from_os();
     made->owner = getpid();
     atomic_init(&made->holders, 1);
     (void)dsql_err_set(&made->last, DSQL_DENIED, "the credentials expired as soon as they came");
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes) ||
-                 pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) ||
-                 pthread_cond_init(&made->changed, &attributes) ||
-                 pthread_mutex_init(&made->lock, NULL) ||
-                 pthread_mutex_init(&made->listeners_lock, NULL);
+    dsql_clock_cond_init(&made->changed);
+    int failed =
+        pthread_mutex_init(&made->lock, NULL) || pthread_mutex_init(&made->listeners_lock, NULL);
     assert(!failed); /* glibc's need no resources */
-    (void)pthread_condattr_destroy(&attributes);
     *credentials = made;
     return DSQL_OK;
 }
@@ -224,17 +220,10 @@ static enum dsql_rc begin_fetch(struct dsql_credentials *c, struct dsql_err *err
     return DSQL_OK;
 }
 
-static struct timespec real_deadline(int64_t wait_ns)
-{
-    /* The wait itself is real, whatever clock the policy is given. */
-    struct dsql_mono end = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
-    return (struct timespec){.tv_sec = (time_t)(end.ns / DSQL_S), .tv_nsec = end.ns % DSQL_S};
-}
-
 /* With the lock held. On DSQL_OK c->keys may be used. */
 static enum dsql_rc need_keys(struct dsql_credentials *c, int64_t wait_ns, struct dsql_err *err)
 {
-    struct timespec deadline = real_deadline(wait_ns > 0 ? wait_ns : 0);
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(c->clock), wait_ns);
     uint64_t before = c->fetches;
     for (bool in_time = wait_ns > 0;;) {
         if (c->stop)
@@ -257,7 +246,7 @@ static enum dsql_rc need_keys(struct dsql_credentials *c, int64_t wait_ns, struc
         }
         if (!in_time)
             return dsql_err_set(err, DSQL_TIMEOUT, "AWS credentials are still being fetched");
-        in_time = pthread_cond_timedwait(&c->changed, &c->lock, &deadline) != ETIMEDOUT;
+        in_time = dsql_clock_wait(c->clock, &c->changed, &c->lock, deadline);
     }
 }
 

@@ -139,13 +139,19 @@ static enum dsql_rc send_once(struct dsql_ddb *ddb, const char *operation, struc
     return rc;
 }
 
+const struct dsql_clock *dsql_ddb_clock(const struct dsql_ddb *ddb)
+{
+    return ddb->options.clock;
+}
+
 /* False when it was told to stop meanwhile. */
 static bool wait_before_retry(struct dsql_ddb *ddb, unsigned failures)
 {
     const struct dsql_backoff backoff = {50 * DSQL_MS, 5 * DSQL_S, 0.5};
     struct pollfd fd = {.fd = ddb->options.cancel_fd, .events = POLLIN};
-    int64_t wait_ns = dsql_backoff_ns(&backoff, failures, &ddb->rng);
-    return poll(&fd, 1, (int)(wait_ns / DSQL_MS) + 1) <= 0;
+    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(ddb->options.clock),
+                                           dsql_backoff_ns(&backoff, failures, &ddb->rng));
+    return dsql_clock_poll(ddb->options.clock, &fd, 1, until) <= 0;
 }
 
 static bool is_worth_retrying(enum dsql_ddb_kind kind)

@@ -86,6 +86,9 @@ DSQL_MUST_USE enum dsql_rc dsql_ddb_new(const struct dsql_ddb_options *options,
                                         struct dsql_ddb **ddb, struct dsql_err *err);
 void dsql_ddb_destroy(struct dsql_ddb *ddb); /* NULL is fine */
 
+/* The clock of its options. */
+const struct dsql_clock *dsql_ddb_clock(const struct dsql_ddb *ddb);
+
 /* From now on calls are signed with these credentials, which it holds. */
 void dsql_ddb_use(struct dsql_ddb *ddb, struct dsql_credentials *credentials);
 

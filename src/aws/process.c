@@ -62,16 +62,15 @@ static int start(const char *command, int out_fd, pid_t *pid)
 }
 
 /* Reads until the command closes its output. */
-static enum dsql_rc collect(int fd, struct dsql_mono end, int cancel_fd, struct dsql_strbuf *out,
-                            struct dsql_err *err)
+static enum dsql_rc collect(int fd, const struct dsql_clock *clock, struct dsql_mono end,
+                            int cancel_fd, struct dsql_strbuf *out, struct dsql_err *err)
 {
     char bytes[4096];
     enum dsql_rc rc = DSQL_OK;
     for (bool more = true; more && !rc;) {
-        int64_t left_ns = dsql_mono_since(end, dsql_clock_mono(&dsql_clock_system));
+        bool late = !dsql_mono_before(dsql_clock_mono(clock), end);
         struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
-        int64_t left_ms = left_ns <= 0 ? 0 : left_ns / DSQL_MS + 1;
-        int ready = poll(fds, 2, left_ms > 60000 ? 60000 : (int)left_ms);
+        int ready = dsql_clock_poll(clock, fds, 2, end);
         if (fds[1].revents) {
             rc = dsql_err_set(err, DSQL_CANCELLED, "stopped while the command ran");
         } else if (ready > 0) {
@@ -81,7 +80,7 @@ static enum dsql_rc collect(int fd, struct dsql_mono end, int cancel_fd, struct 
             more = n > 0 || (n < 0 && errno == EINTR);
             if (out->cut)
                 rc = dsql_err_set(err, DSQL_LIMIT, "the command printed too much");
-        } else if (left_ns <= 0) {
+        } else if (late) {
             rc = dsql_err_set(err, DSQL_TIMEOUT, "the command did not end in time");
         }
     }
@@ -90,8 +89,8 @@ static enum dsql_rc collect(int fd, struct dsql_mono end, int cancel_fd, struct 
 }
 
 /* A command that has closed its output should end at once; it gets the time that is left. */
-static enum dsql_rc wait_for(pid_t pid, struct dsql_mono end, int cancel_fd, int *status,
-                             struct dsql_err *err)
+static enum dsql_rc wait_for(pid_t pid, const struct dsql_clock *clock, struct dsql_mono end,
+                             int cancel_fd, int *status, struct dsql_err *err)
 {
     for (;;) {
         pid_t ended = waitpid(pid, status, WNOHANG);
@@ -101,18 +100,20 @@ static enum dsql_rc wait_for(pid_t pid, struct dsql_mono end, int cancel_fd, int
             *status = 0;
             return DSQL_OK;
         }
-        if (dsql_mono_since(end, dsql_clock_mono(&dsql_clock_system)) <= 0)
+        struct dsql_mono now = dsql_clock_mono(clock);
+        if (!dsql_mono_before(now, end))
             return dsql_err_set(err, DSQL_TIMEOUT, "the command did not end in time");
         struct pollfd cancel = {.fd = cancel_fd, .events = POLLIN};
-        if (poll(&cancel, 1, 5) > 0)
+        if (dsql_clock_poll(clock, &cancel, 1, dsql_mono_add(now, 5 * DSQL_MS)) > 0)
             return dsql_err_set(err, DSQL_CANCELLED, "stopped while the command ran");
     }
 }
 
-enum dsql_rc dsql_process_run(const char *command, int64_t timeout_ns, int cancel_fd,
-                              struct dsql_strbuf *out, struct dsql_err *err)
+enum dsql_rc dsql_process_run(const char *command, const struct dsql_clock *clock,
+                              int64_t timeout_ns, int cancel_fd, struct dsql_strbuf *out,
+                              struct dsql_err *err)
 {
-    struct dsql_mono end = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), timeout_ns);
+    struct dsql_mono end = dsql_mono_add(dsql_clock_mono(clock), timeout_ns);
     int fds[2], status = 0;
     pid_t pid;
     if (pipe2(fds, O_CLOEXEC))
@@ -123,10 +124,10 @@ enum dsql_rc dsql_process_run(const char *command, int64_t timeout_ns, int cance
         (void)close(fds[0]);
         return fail("the command can't be started", failed, err);
     }
-    enum dsql_rc rc = collect(fds[0], end, cancel_fd, out, err);
+    enum dsql_rc rc = collect(fds[0], clock, end, cancel_fd, out, err);
     (void)close(fds[0]);
     if (!rc)
-        rc = wait_for(pid, end, cancel_fd, &status, err);
+        rc = wait_for(pid, clock, end, cancel_fd, &status, err);
     if (rc) {
         /* Not reaped yet, so the number is still this group's. */
         (void)kill(-pid, SIGKILL);

@@ -2,6 +2,7 @@
 #ifndef DSQL_AWS_PROCESS_H
 #define DSQL_AWS_PROCESS_H
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 
 /*
@@ -13,7 +14,8 @@
  * DSQL_TIMEOUT, DSQL_LIMIT, DSQL_CANCELLED, DSQL_IO if it can't be started, DSQL_DENIED if it ends
  * with another status than 0. *out may then hold a part.
  */
-DSQL_MUST_USE enum dsql_rc dsql_process_run(const char *command, int64_t timeout_ns, int cancel_fd,
+DSQL_MUST_USE enum dsql_rc dsql_process_run(const char *command, const struct dsql_clock *clock,
+                                            int64_t timeout_ns, int cancel_fd,
                                             struct dsql_strbuf *out, struct dsql_err *err);
 
 #endif

@@ -88,7 +88,8 @@ static enum dsql_rc keys_of_process(struct dsql_provider *p, struct dsql_span pr
     memcpy(text, command.ptr, command.len);
     text[command.len] = '\0';
     dsql_strbuf_clear(&p->answer);
-    enum dsql_rc rc = dsql_process_run(text, p->limits.process_ns, p->cancel_fd, &p->answer, err);
+    enum dsql_rc rc =
+        dsql_process_run(text, p->clock, p->limits.process_ns, p->cancel_fd, &p->answer, err);
     if (!rc &&
         (rc = dsql_keys_parse_json(DSQL_KEYS_PROCESS, dsql_strbuf_span(&p->answer), keys, err)))
         dsql_err_hint(err, "it must print {\"Version\": 1, \"AccessKeyId\": ..., "

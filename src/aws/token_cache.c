@@ -65,7 +65,7 @@ enum dsql_rc dsql_token_cache_new(const struct dsql_token_cache_options *options
                             "a token needs a host and a region, neither too long");
     }
     made->credentials = dsql_credentials_hold(options->credentials);
-    made->clock = options->clock ? options->clock : &dsql_clock_system;
+    made->clock = dsql_clock_or_boot(options->clock);
     made->action = dsql_token_action_of(dsql_span_of(options->user));
     made->duration_ns = options->duration_ns;
     made->wake = options->wake;

@@ -1,6 +1,13 @@
 #include "base/clock.h"
 
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+/* No wait is longer; whoever waits for ever does so in parts. */
+#define PART_NS (INT64_C(365) * 24 * DSQL_H)
 
 static int64_t read_ns(clockid_t id)
 {
@@ -28,7 +35,8 @@ static struct dsql_wall system_wall(const struct dsql_clock *self)
     return (struct dsql_wall){read_ns(CLOCK_REALTIME)};
 }
 
-const struct dsql_clock dsql_clock_system = {system_mono, system_mono_coarse, system_wall};
+const struct dsql_clock dsql_clock_system = {
+    .mono = system_mono, .mono_coarse = system_mono_coarse, .wall = system_wall};
 
 static struct dsql_mono boot_mono(const struct dsql_clock *self)
 {
@@ -36,13 +44,124 @@ static struct dsql_mono boot_mono(const struct dsql_clock *self)
     return (struct dsql_mono){read_ns(CLOCK_BOOTTIME)};
 }
 
-const struct dsql_clock dsql_clock_boot = {boot_mono, boot_mono, system_wall};
+const struct dsql_clock dsql_clock_boot = {
+    .mono = boot_mono, .mono_coarse = boot_mono, .wall = system_wall};
+
+const struct dsql_clock *dsql_clock_or_boot(const struct dsql_clock *clock)
+{
+    return clock ? clock : &dsql_clock_boot;
+}
+
+/* --- waiting in the machine's time ------------------------------------------------------------ */
+
+static int64_t left_ns(const struct dsql_clock *clock, struct dsql_mono until)
+{
+    int64_t ns = until.ns == INT64_MAX ? PART_NS : dsql_mono_since(until, dsql_clock_mono(clock));
+    return ns < 0 ? 0 : ns < PART_NS ? ns : PART_NS;
+}
+
+static bool has_come(const struct dsql_clock *clock, struct dsql_mono until)
+{
+    return until.ns != INT64_MAX && !dsql_mono_before(dsql_clock_mono(clock), until);
+}
+
+/* So long from now, as the kernel has it for conditions and futexes. */
+static struct timespec kernel_time(int64_t ns)
+{
+    int64_t at_ns = read_ns(CLOCK_MONOTONIC) + ns;
+    return (struct timespec){.tv_sec = (time_t)(at_ns / DSQL_S), .tv_nsec = at_ns % DSQL_S};
+}
+
+void dsql_clock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    /* None of these fails on Linux. */
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+static bool cond_for(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t ns)
+{
+    const struct timespec at = kernel_time(ns);
+    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
+}
+
+static bool value_for(_Atomic uint32_t *at, uint32_t value, int64_t ns)
+{
+    const struct timespec until = kernel_time(ns);
+    long rc = syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
+                      FUTEX_BITSET_MATCH_ANY);
+    return rc == 0 || errno != ETIMEDOUT;
+}
+
+static bool machine_cond(const struct dsql_clock *self, pthread_cond_t *cond, pthread_mutex_t *lock,
+                         struct dsql_mono until)
+{
+    return cond_for(cond, lock, left_ns(self, until)) || until.ns == INT64_MAX;
+}
+
+static bool machine_value(const struct dsql_clock *self, _Atomic uint32_t *at, uint32_t value,
+                          struct dsql_mono until)
+{
+    return value_for(at, value, left_ns(self, until)) || until.ns == INT64_MAX;
+}
+
+static int machine_poll(const struct dsql_clock *self, struct pollfd *fds, nfds_t count,
+                        struct dsql_mono until)
+{
+    int64_t ns = left_ns(self, until);
+    const struct timespec wait = {.tv_sec = (time_t)(ns / DSQL_S), .tv_nsec = ns % DSQL_S};
+    return ppoll(fds, count, until.ns == INT64_MAX ? NULL : &wait, NULL);
+}
+
+static const struct dsql_clock_waits machine_waits = {
+    .cond = machine_cond, .value = machine_value, .poll = machine_poll};
+
+static const struct dsql_clock_waits *waits_of(const struct dsql_clock *clock)
+{
+    return clock->waits ? clock->waits : &machine_waits;
+}
+
+bool dsql_clock_wait(const struct dsql_clock *clock, pthread_cond_t *cond, pthread_mutex_t *lock,
+                     struct dsql_mono until)
+{
+    return waits_of(clock)->cond(clock, cond, lock, until);
+}
+
+bool dsql_clock_wait_value(const struct dsql_clock *clock, _Atomic uint32_t *at, uint32_t value,
+                           struct dsql_mono until)
+{
+    return waits_of(clock)->value(clock, at, value, until);
+}
+
+void dsql_clock_wake_value(_Atomic uint32_t *at)
+{
+    (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+int dsql_clock_poll(const struct dsql_clock *clock, struct pollfd *fds, nfds_t count,
+                    struct dsql_mono until)
+{
+    return waits_of(clock)->poll(clock, fds, count, until);
+}
+
+void dsql_clock_sleep(const struct dsql_clock *clock, int64_t ns)
+{
+    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(clock), ns);
+    while (!has_come(clock, until))
+        (void)dsql_clock_poll(clock, NULL, 0, until);
+}
+
+/* --- a clock that is moved by hand ------------------------------------------------------------ */
+
+enum { LOOK_MS = 1 };
 
 static const struct dsql_manual_clock *manual_of(const struct dsql_clock *self)
 {
-    return (const struct dsql_manual_clock *)(const void *)self;
+    return DSQL_CONTAINER_OF(self, const struct dsql_manual_clock, clock);
 }
-static_assert(offsetof(struct dsql_manual_clock, clock) == 0, "manual_of() casts");
 
 static struct dsql_mono manual_mono(const struct dsql_clock *self)
 {
@@ -54,19 +173,51 @@ static struct dsql_wall manual_wall(const struct dsql_clock *self)
     return manual_of(self)->wall_now;
 }
 
+static bool manual_cond(const struct dsql_clock *self, pthread_cond_t *cond, pthread_mutex_t *lock,
+                        struct dsql_mono until)
+{
+    bool signalled = false;
+    while (!signalled && !has_come(self, until))
+        signalled = cond_for(cond, lock, LOOK_MS * DSQL_MS);
+    return signalled;
+}
+
+static bool manual_value(const struct dsql_clock *self, _Atomic uint32_t *at, uint32_t value,
+                         struct dsql_mono until)
+{
+    bool changed = false;
+    while (!changed && !has_come(self, until))
+        changed = value_for(at, value, LOOK_MS * DSQL_MS);
+    return changed;
+}
+
+static int manual_poll(const struct dsql_clock *self, struct pollfd *fds, nfds_t count,
+                       struct dsql_mono until)
+{
+    int ready = poll(fds, count, 0);
+    while (ready == 0 && !has_come(self, until))
+        ready = poll(fds, count, LOOK_MS);
+    return ready;
+}
+
+static const struct dsql_clock_waits manual_waits = {
+    .cond = manual_cond, .value = manual_value, .poll = manual_poll};
+
 void dsql_manual_clock_init(struct dsql_manual_clock *manual, struct dsql_wall start)
 {
-    *manual = (struct dsql_manual_clock){
-        .clock = {manual_mono, manual_mono, manual_wall},
-        .wall_now = start,
-    };
+    manual->clock = (struct dsql_clock){.mono = manual_mono,
+                                        .mono_coarse = manual_mono,
+                                        .wall = manual_wall,
+                                        .waits = &manual_waits};
+    manual->now = (struct dsql_mono){0};
+    manual->wall_now = start;
 }
 
 void dsql_manual_clock_advance(struct dsql_manual_clock *manual, int64_t ns)
 {
     assert(ns >= 0);
-    manual->now = dsql_mono_add(manual->now, ns);
     manual->wall_now = dsql_wall_add(manual->wall_now, ns);
+    manual->now = dsql_mono_add(manual->now, ns);
 }
 
 void dsql_manual_clock_step_wall(struct dsql_manual_clock *manual, int64_t ns)

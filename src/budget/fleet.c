@@ -131,18 +131,12 @@ static void carry(struct dsql_fleet *f, const char *operation, json_t *body)
 static void sleep_until_due(struct dsql_fleet *f, struct dsql_moment now)
 {
     int64_t due_ns = dsql_allowance_due_ns(f->protocol->allowance, now);
-    if (due_ns > DSQL_H)
-        due_ns = DSQL_H;
-    if (f->stop && due_ns > 20 * DSQL_MS)
-        due_ns = 20 * DSQL_MS;
+    if (f->stop)
+        due_ns = dsql_least(due_ns, dsql_mono_since(f->stop_at, now.mono));
     if (due_ns <= 0)
         return;
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t ns = at.tv_nsec + due_ns;
-    at.tv_sec += (time_t)(ns / DSQL_S);
-    at.tv_nsec = (long)(ns % DSQL_S);
-    pthread_cond_timedwait(&f->ledger->changed, &f->ledger->lock, &at);
+    struct dsql_mono until = dsql_mono_add(now.mono, due_ns);
+    (void)dsql_clock_wait(f->ledger->clock, &f->ledger->changed, &f->ledger->lock, until);
 }
 
 static void *run(void *arg)
@@ -153,11 +147,12 @@ static void *run(void *arg)
         struct dsql_moment now = dsql_clock_moment(f->ledger->clock);
         const char *operation;
         json_t *body;
-        if (f->stop && (dsql_allowance_left(f->protocol->allowance) ||
-                        !dsql_mono_before(now.mono, f->stop_at)))
+        if (f->stop && !dsql_mono_before(now.mono, f->stop_at))
             break;
         if (f->protocol->ops->next(f->protocol, now, &operation, &body))
             carry(f, operation, body);
+        else if (f->stop && dsql_allowance_left(f->protocol->allowance))
+            break;
         else
             sleep_until_due(f, now);
     }

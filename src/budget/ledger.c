@@ -147,17 +147,13 @@ static enum dsql_rc ledger_new(const struct dsql_budget_options *o, bool in_a_ta
                                struct dsql_credentials *credentials, struct dsql_ledger **ledger,
                                struct dsql_err *err)
 {
-    pthread_condattr_t attr;
     enum dsql_rc rc = DSQL_OK;
     struct dsql_ledger *l = calloc(1, sizeof(*l));
     if (!l)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_init(&l->wake_lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    dsql_clock_cond_init(&l->changed);
     l->clock = o->clock;
     if (in_a_table) {
         rc = dsql_fleet_new(o, l, credentials, err);

@@ -1,7 +1,5 @@
 #include "budget/table.h"
 
-#include <time.h>
-
 #include "budget/registry_codec.h"
 
 enum { WAITS_MAX = 120 };
@@ -44,8 +42,7 @@ static enum dsql_rc wait_for_table(const struct dsql_budget_table *t, struct dsq
         }
         if (active)
             return DSQL_OK;
-        const struct timespec pause = {.tv_nsec = 500000000L};
-        (void)nanosleep(&pause, NULL);
+        dsql_clock_sleep(dsql_ddb_clock(t->ddb), DSQL_S / 2);
     }
     return dsql_err_set(err, DSQL_TIMEOUT, "table %s is still being made", t->table);
 }

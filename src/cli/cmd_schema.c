@@ -70,7 +70,7 @@ static void print_list(const struct teller *teller, const char *name)
 static int run_apply(const struct dsql_args *args)
 {
     struct teller teller;
-    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_schema_watch watch = {.see = tell, .arg = &teller};
     struct dsql_err err;
     PGconn *conn = NULL;
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
@@ -105,7 +105,7 @@ static void print_verdict(const struct dsql_schema_findings *found, size_t value
 static int run_verify(const struct dsql_args *args)
 {
     struct teller teller;
-    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_schema_watch watch = {.see = tell, .arg = &teller};
     struct dsql_err err;
     PGconn *conn = NULL;
     struct dsql_schema_findings found = {0};
@@ -154,7 +154,7 @@ static int run_version(const struct dsql_args *args)
 static int run_drop(const struct dsql_args *args)
 {
     struct teller teller;
-    struct dsql_schema_watch watch = {tell, &teller};
+    struct dsql_schema_watch watch = {.see = tell, .arg = &teller};
     struct dsql_err err;
     PGconn *conn = NULL;
     if (!dsql_args_has(args, "yes")) {

@@ -61,7 +61,7 @@ static bool has_room(struct dsql_front *front)
 {
     if ((int64_t)front->logins.count < front->options->logins_max)
         return true;
-    struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono now = dsql_clock_mono(front->options->clock);
     for (struct dsql_session *at = front->logins.first; at; at = at->login_next) {
         int64_t age_ns = dsql_mono_since(now, at->began);
         if (age_ns < SILENT_NS)
@@ -99,7 +99,7 @@ static void accept_one(struct dsql_front *front, int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     session->front = front;
     session->client.fd = fd;
-    session->began = dsql_clock_mono(&dsql_clock_system);
+    session->began = dsql_clock_mono(front->options->clock);
     session->next = front->sessions;
     if (front->sessions)
         front->sessions->prev = session;

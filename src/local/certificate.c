@@ -106,11 +106,12 @@ static BIO *read_pem(const struct dsql_folder *folder, const char *name, char (*
 }
 
 /* Both files, belonging together and not about to expire. */
-static bool read_authority(const struct dsql_folder *folder, struct authority *authority)
+static bool read_authority(const struct dsql_folder *folder, struct dsql_wall now,
+                           struct authority *authority)
 {
     char ca_memory[PEM_MAX], key_memory[PEM_MAX];
     BIO *ca = read_pem(folder, CA_FILE, &ca_memory), *key = read_pem(folder, KEY_FILE, &key_memory);
-    time_t soon = time(NULL) + SOON_S;
+    time_t soon = (time_t)(now.ns / DSQL_S) + SOON_S;
     if (ca)
         authority->certificate = PEM_read_bio_X509(ca, NULL, NULL, NULL);
     if (key)
@@ -158,9 +159,10 @@ static enum dsql_rc cant_make(const char *host, struct dsql_err *err)
 }
 
 static enum dsql_rc obtain_authority(const char *host, const struct dsql_folder *folder,
-                                     struct authority *authority, struct dsql_err *err)
+                                     struct dsql_wall now, struct authority *authority,
+                                     struct dsql_err *err)
 {
-    if (read_authority(folder, authority))
+    if (read_authority(folder, now, authority))
         return DSQL_OK;
     authority->key = EVP_EC_gen("P-256");
     authority->certificate = authority->key ? make_authority(authority->key) : NULL;
@@ -204,10 +206,10 @@ static SSL_CTX *make_context(X509 *server, EVP_PKEY *key)
 }
 
 enum dsql_rc dsql_certificate_context(const char *host, const struct dsql_folder *folder,
-                                      SSL_CTX **context, struct dsql_err *err)
+                                      struct dsql_wall now, SSL_CTX **context, struct dsql_err *err)
 {
     struct authority authority = {0};
-    enum dsql_rc rc = obtain_authority(host, folder, &authority, err);
+    enum dsql_rc rc = obtain_authority(host, folder, now, &authority, err);
     if (rc)
         return rc;
     EVP_PKEY *key = EVP_EC_gen("P-256");

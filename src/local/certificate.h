@@ -7,6 +7,7 @@
 
 #include <openssl/ssl.h>
 
+#include "base/time.h"
 #include "local/folder.h"
 
 /*
@@ -17,6 +18,7 @@
  */
 DSQL_MUST_USE enum dsql_rc dsql_certificate_context(const char *host,
                                                     const struct dsql_folder *folder,
-                                                    SSL_CTX **context, struct dsql_err *err);
+                                                    struct dsql_wall now, SSL_CTX **context,
+                                                    struct dsql_err *err);
 
 #endif

@@ -76,7 +76,7 @@ static enum dsql_rc run_first_sql(const struct dsql_programs *programs, const ch
 }
 
 enum dsql_rc dsql_cluster_make(const struct dsql_programs *programs, const char *data,
-                               struct dsql_err *err)
+                               const struct dsql_clock *clock, struct dsql_err *err)
 {
     const struct dsql_folder *folder = programs->folder;
     const struct digest digest = digest_of(dsql_local_first_sql);
@@ -100,7 +100,7 @@ enum dsql_rc dsql_cluster_make(const struct dsql_programs *programs, const char 
     if (!rc)
         rc = run_first_sql(programs, data, err);
     for (int attempt = 1; attempt < DSQL_CLUSTER_ATTEMPTS && rc && !fresh; attempt++) {
-        (void)usleep(DSQL_CLUSTER_PAUSE_US);
+        dsql_clock_sleep(clock, DSQL_CLUSTER_PAUSE_NS);
         rc = run_first_sql(programs, data, err);
     }
     return rc ? rc : dsql_folder_write(folder, DIGEST_FILE, 0600, dsql_span_of(digest.hex), err);

@@ -2,10 +2,12 @@
 #ifndef DSQL_LOCAL_CLUSTER_H
 #define DSQL_LOCAL_CLUSTER_H
 
+#include "base/clock.h"
 #include "local/program.h"
 
 /* After a kill the PostgreSQL of the last run may still be on its way out. */
-enum { DSQL_CLUSTER_ATTEMPTS = 15, DSQL_CLUSTER_PAUSE_US = 200000 };
+enum { DSQL_CLUSTER_ATTEMPTS = 15 };
+#define DSQL_CLUSTER_PAUSE_NS (200 * DSQL_MS)
 
 /* Settings that every PostgreSQL over the folder needs: where the module is, that it is loaded, and
  * shared memory that is files of pg/. The values live as long as *settings. */
@@ -22,6 +24,6 @@ void dsql_cluster_settings_init(struct dsql_cluster_settings *settings,
  * last. The folder's file first_sql has the digest of the text that ran to its end.
  */
 DSQL_MUST_USE enum dsql_rc dsql_cluster_make(const struct dsql_programs *programs, const char *data,
-                                             struct dsql_err *err);
+                                             const struct dsql_clock *clock, struct dsql_err *err);
 
 #endif

@@ -10,7 +10,7 @@ enum { CACHE_SCRIPTS = 4096 };
 
 struct dsql_mono dsql_front_now(const struct dsql_front *front)
 {
-    int64_t passed_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), front->started);
+    int64_t passed_ns = dsql_mono_since(dsql_clock_mono(front->options->clock), front->started);
     return (struct dsql_mono){passed_ns * front->options->time_scale};
 }
 
@@ -42,7 +42,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
         .log = log,
         .tls = tls,
         .keyring = {find_key},
-        .started = dsql_clock_mono(&dsql_clock_system),
+        .started = dsql_clock_mono(options->clock),
         .listener = {.fd = -1},
         .stall = {.due = stall_over},
     };
@@ -55,7 +55,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     dsql_unblock_init(&front->unblock, front);
     dsql_builds_init(&front->builds, front);
     front->admissions = calloc(DSQL_ADMISSIONS_MAX, sizeof(*front->admissions));
-    enum dsql_rc rc = dsql_loop_init(&front->loop, err);
+    enum dsql_rc rc = dsql_loop_init(&front->loop, options->clock, err);
     if (!rc &&
         (!front->admissions || dsql_sql_cache_init(&front->cache, CACHE_SCRIPTS, CACHE_BYTES)))
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");

@@ -58,7 +58,8 @@ struct dsql_local_options {
     int64_t logins_max; /* of them, before login */
     int64_t login_limit_ns;
     int64_t lifetime_ns;
-    bool no_wall;       /* PostgreSQL runs without wall.h's */
+    bool no_wall; /* PostgreSQL runs without wall.h's */
+    const struct dsql_clock *clock;
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
     struct dsql_stale_options stale; /* OC001 */

@@ -20,6 +20,7 @@ void dsql_local_options_default(struct dsql_local_options *options)
         .logins_max = 1000,
         .login_limit_ns = DSQL_M, /* as PostgreSQL's authentication_timeout */
         .lifetime_ns = DSQL_H,
+        .clock = dsql_clock_or_boot(NULL),
         .time_scale = 1,
         .limits = dsql_sql_limits_default,
         .stale = {.chance = 1},
@@ -134,12 +135,13 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
         rc = settle_keys(local, err);
     if (!rc)
         rc = dsql_postgres_start(&local->pg, &local->folder, local->options.no_wall,
-                                 &local->options.limits, err);
+                                 &local->options.limits, local->options.clock, err);
     if (!rc)
         rc = dsql_folder_brought_up(&local->folder, err);
     if (!rc) {
         dsql_folder_path(&local->folder, "ca.pem", &local->ca);
-        rc = dsql_certificate_context(local->options.host, &local->folder, &local->tls, err);
+        rc = dsql_certificate_context(local->options.host, &local->folder,
+                                      dsql_clock_wall(local->options.clock), &local->tls, err);
     }
     if (!rc)
         log_wall(&local->pg.programs.wall, log);
@@ -166,7 +168,7 @@ enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *
         .host = dsql_span_of(options->host),
         .region = dsql_span_of(options->region),
         .action = DSQL_TOKEN_CONNECT_ADMIN,
-        .at = dsql_clock_wall(&dsql_clock_system),
+        .at = dsql_clock_wall(options->clock),
         .expires_s = ENV_TOKEN_SECONDS,
     };
     struct dsql_secret token = {0};

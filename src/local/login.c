@@ -287,7 +287,7 @@ void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piec
     if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err) || msg.password.len == 0)
         dsql_session_fatal(session, DSQL_LOCAL_TOKEN, "08P01", "invalid password packet size", "");
     else if (dsql_token_verify(&verifier, msg.password, dsql_span_of(session->user),
-                               dsql_clock_wall(&dsql_clock_system), NULL, &err))
+                               dsql_clock_wall(front->options->clock), NULL, &err))
         dsql_session_fatal(session, DSQL_LOCAL_TOKEN, err.sqlstate[0] ? err.sqlstate : "53200",
                            err.message, err.hint);
     else if (is_denied(session))

@@ -12,14 +12,15 @@ static bool earlier(const struct dsql_heap_node *a, const struct dsql_heap_node 
                             DSQL_CONTAINER_OF(b, const struct dsql_timer, node)->at);
 }
 
-static struct dsql_mono now(void)
+static struct dsql_mono now(const struct dsql_loop *loop)
 {
-    return dsql_clock_mono(&dsql_clock_system);
+    return dsql_clock_mono(loop->clock);
 }
 
-enum dsql_rc dsql_loop_init(struct dsql_loop *loop, struct dsql_err *err)
+enum dsql_rc dsql_loop_init(struct dsql_loop *loop, const struct dsql_clock *clock,
+                            struct dsql_err *err)
 {
-    *loop = (struct dsql_loop){.epoll = epoll_create1(EPOLL_CLOEXEC)};
+    *loop = (struct dsql_loop){.clock = clock, .epoll = epoll_create1(EPOLL_CLOEXEC)};
     dsql_heap_init(&loop->timers, earlier);
     if (loop->epoll < 0)
         return dsql_err_set(err, DSQL_IO, "epoll: %s", strerror(errno));
@@ -66,7 +67,7 @@ void dsql_loop_close(struct dsql_watch *watch)
 
 enum dsql_rc dsql_loop_start(struct dsql_loop *loop, struct dsql_timer *timer, int64_t after_ns)
 {
-    timer->at = dsql_mono_add(now(), after_ns);
+    timer->at = dsql_mono_add(now(loop), after_ns);
     if (!dsql_heap_node_is_in(&timer->node))
         return dsql_heap_push(&loop->timers, &timer->node);
     dsql_heap_update(&loop->timers, &timer->node);
@@ -76,7 +77,7 @@ enum dsql_rc dsql_loop_start(struct dsql_loop *loop, struct dsql_timer *timer, i
 void dsql_loop_move(struct dsql_loop *loop, struct dsql_timer *timer, int64_t after_ns)
 {
     assert(dsql_heap_node_is_in(&timer->node));
-    timer->at = dsql_mono_add(now(), after_ns);
+    timer->at = dsql_mono_add(now(loop), after_ns);
     dsql_heap_update(&loop->timers, &timer->node);
 }
 
@@ -107,7 +108,7 @@ static struct dsql_timer *first_timer(const struct dsql_loop *loop)
 
 static void run_timers(struct dsql_loop *loop)
 {
-    struct dsql_mono at = now(); /* what is started meanwhile waits for the next turn */
+    struct dsql_mono at = now(loop); /* what is started meanwhile waits for the next turn */
     for (struct dsql_timer *timer; (timer = first_timer(loop));) {
         if (dsql_mono_before(at, timer->at))
             return;
@@ -119,15 +120,13 @@ static void run_timers(struct dsql_loop *loop)
 void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns)
 {
     struct epoll_event events[EVENTS_MAX];
+    struct dsql_mono until = dsql_mono_add(now(loop), wait_ns);
     const struct dsql_timer *first = first_timer(loop);
-    if (first) {
-        int64_t until_ns = dsql_mono_since(first->at, now());
-        wait_ns = until_ns < wait_ns ? until_ns : wait_ns;
-    }
-    wait_ns = wait_ns < 0 ? 0 : wait_ns;
-    /* A latency of one millisecond shall not become two: epoll_wait() would round. */
-    const struct timespec wait = {wait_ns / DSQL_S, wait_ns % DSQL_S};
-    int count = epoll_pwait2(loop->epoll, events, EVENTS_MAX, &wait, NULL);
+    if (first && dsql_mono_before(first->at, until))
+        until = first->at;
+    struct pollfd any = {.fd = loop->epoll, .events = POLLIN};
+    (void)dsql_clock_poll(loop->clock, &any, 1, until);
+    int count = epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         struct dsql_watch *watch = events[i].data.ptr;
         if (watch->fd >= 0)

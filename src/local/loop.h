@@ -31,12 +31,14 @@ struct dsql_corpse {
 };
 
 struct dsql_loop {
+    const struct dsql_clock *clock;
     int epoll;
     struct dsql_heap timers;
     struct dsql_corpse *dead;
 };
 
-DSQL_MUST_USE enum dsql_rc dsql_loop_init(struct dsql_loop *loop, struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_loop_init(struct dsql_loop *loop, const struct dsql_clock *clock,
+                                          struct dsql_err *err);
 /* Buries who is dead. */
 void dsql_loop_fini(struct dsql_loop *loop);
 

@@ -88,13 +88,13 @@ static bool has_ended(struct dsql_postgres *pg)
 
 static enum dsql_rc wait_until_ready(struct dsql_postgres *pg, struct dsql_err *err)
 {
-    struct dsql_mono start = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono end = dsql_mono_add(dsql_clock_mono(pg->clock), START_LIMIT_NS);
     while (!is_ready(pg)) {
         if (has_ended(pg))
             return dsql_program_failed(&pg->programs, "starting PostgreSQL", err);
-        if (dsql_mono_since(dsql_clock_mono(&dsql_clock_system), start) > START_LIMIT_NS)
+        if (dsql_mono_before(end, dsql_clock_mono(pg->clock)))
             return dsql_program_failed(&pg->programs, "waiting for PostgreSQL", err);
-        (void)usleep(10000);
+        dsql_clock_sleep(pg->clock, 10 * DSQL_MS);
     }
     return DSQL_OK;
 }
@@ -149,10 +149,10 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const struct dsql_sql_limit
 
 enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_folder *folder,
                                  bool no_wall, const struct dsql_sql_limits *limits,
-                                 struct dsql_err *err)
+                                 const struct dsql_clock *clock, struct dsql_err *err)
 {
     bool made;
-    *pg = (struct dsql_postgres){0};
+    *pg = (struct dsql_postgres){.clock = clock};
     dsql_folder_path(folder, "pg", &pg->data);
     dsql_folder_path(folder, "run/.s.PGSQL.5432", &pg->socket);
     enum dsql_rc rc = dsql_programs_find(&pg->programs, folder, no_wall, err);
@@ -163,7 +163,7 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_fol
     if (!rc)
         rc = dsql_module_write(folder, err);
     if (!rc)
-        rc = dsql_cluster_make(&pg->programs, pg->data, err);
+        rc = dsql_cluster_make(&pg->programs, pg->data, clock, err);
     if (rc)
         return rc;
     for (int attempt = 0; attempt < DSQL_CLUSTER_ATTEMPTS; attempt++) {
@@ -172,7 +172,7 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_fol
             rc = wait_until_ready(pg, err);
         if (!rc || pg->pid > 0)
             break;
-        (void)usleep(DSQL_CLUSTER_PAUSE_US);
+        dsql_clock_sleep(clock, DSQL_CLUSTER_PAUSE_NS);
     }
     if (rc)
         dsql_postgres_stop(pg);
@@ -181,13 +181,15 @@ enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg, const struct dsql_fol
 
 void dsql_postgres_stop(struct dsql_postgres *pg)
 {
-    struct dsql_mono start = dsql_clock_mono(&dsql_clock_system);
-    if (pg->pid > 0)
+    struct dsql_mono end = {0};
+    if (pg->pid > 0) {
+        end = dsql_mono_add(dsql_clock_mono(pg->clock), STOP_LIMIT_NS);
         (void)kill(pg->pid, SIGINT); /* fast shutdown: sessions end, data is whole */
+    }
     while (pg->pid > 0 && !has_ended(pg)) {
-        if (dsql_mono_since(dsql_clock_mono(&dsql_clock_system), start) > STOP_LIMIT_NS)
+        if (dsql_mono_before(end, dsql_clock_mono(pg->clock)))
             (void)kill(pg->pid, SIGQUIT);
-        (void)usleep(5000);
+        dsql_clock_sleep(pg->clock, 5 * DSQL_MS);
     }
     dsql_local_secrets_fini(&pg->secrets);
 }

@@ -6,11 +6,13 @@
 #ifndef DSQL_LOCAL_POSTGRES_H
 #define DSQL_LOCAL_POSTGRES_H
 
+#include "base/clock.h"
 #include "local/program.h"
 #include "local/secrets.h"
 #include "local/sql_tx.h"
 
 struct dsql_postgres {
+    const struct dsql_clock *clock;
     struct dsql_programs programs;
     char data[DSQL_LOCAL_PATH_MAX];    /* PGDATA */
     char socket[DSQL_LOCAL_PATH_MAX];  /* the socket itself */
@@ -28,6 +30,7 @@ struct dsql_postgres {
 DSQL_MUST_USE enum dsql_rc dsql_postgres_start(struct dsql_postgres *pg,
                                                const struct dsql_folder *folder, bool no_wall,
                                                const struct dsql_sql_limits *limits,
+                                               const struct dsql_clock *clock,
                                                struct dsql_err *err);
 
 /* A new connection to its socket, or -1: the other end is that PostgreSQL and nobody else. */

@@ -63,7 +63,7 @@ static bool add_grief(struct dsql_pool *pool, const struct dsql_connect_report *
 static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report, int step,
                          uint32_t slot)
 {
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_pool_grief other;
     pthread_mutex_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
@@ -165,7 +165,7 @@ static void connect_failed(struct dsql_pool *pool, struct dsql_conn *conn, bool 
 
 static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     watch(pool, conn, EPOLLRDHUP | EPOLLET);
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
     pthread_mutex_lock(&pool->state_lock);

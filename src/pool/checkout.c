@@ -32,7 +32,7 @@ static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
                             enum dsql_discard *why)
 {
     return dsql_handout_may(atomic_load_explicit(&conn->usable_until, memory_order_relaxed),
-                            conn->dies_at, dsql_clock_mono(DSQL_POOL_CLOCK).ns, expired, why);
+                            conn->dies_at, dsql_clock_mono(conn->pool->clock).ns, expired, why);
 }
 
 struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
@@ -84,7 +84,7 @@ static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
     const struct dsql_keeper *k = &pool->keeper;
     int64_t held = dsql_slots_held(&k->slots);
     struct dsql_allowance_status budget;
-    dsql_budget_status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
+    dsql_budget_status(pool->budget, dsql_clock_mono(pool->clock), &budget);
     if (held >= o->max_open)
         dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
                            "longer");
@@ -136,7 +136,7 @@ static void record_latency(struct dsql_pool *pool, struct dsql_mono began, uint6
 {
     if (!pool->metrics)
         return;
-    int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+    int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
     dsql_histogram_record_n(pool->metrics, DSQL_METRIC_reservoir_checkout_latency,
                             (uint64_t)took_ns, weight);
 }
@@ -148,7 +148,7 @@ static enum dsql_rc wait_in_line(struct dsql_checkout_ticket *ticket, int64_t wa
     atomic_fetch_add_explicit(&pool->waits, 1, memory_order_relaxed);
     enum dsql_rc rc = dsql_waiters_wait(pool, &ticket->waiter, wait_ns, &ticket->cancelled);
     if (pool->metrics) {
-        int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+        int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
         dsql_counter_add(pool->metrics, DSQL_SERIES(pool_wait), 1);
         dsql_histogram_record(pool->metrics, DSQL_SERIES(pool_wait_duration), (uint64_t)took_ns);
     }
@@ -163,7 +163,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
     if (pool->fork_generation != dsql_fork_generation)
         return refuse(pool, err);
     struct dsql_visitor *visitor = dsql_visitor_self();
-    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono began = dsql_clock_mono(pool->clock);
     struct dsql_conn *found = NULL;
     atomic_fetch_add_explicit(&pool->inside, 1, memory_order_seq_cst);
     enum dsql_rc rc = DSQL_OK;

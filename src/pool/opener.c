@@ -351,7 +351,7 @@ static void handle(struct dsql_pool *pool, const struct epoll_event *event)
 static void turn(struct dsql_pool *pool)
 {
     struct epoll_event events[EVENTS];
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_mono until = work_once(pool, now);
     dsql_attempts_say_failures(pool, now);
     if (dsql_mono_since(now, pool->sampled_at) >= SAMPLE_NS) {
@@ -361,9 +361,9 @@ static void turn(struct dsql_pool *pool)
     }
     if (pool->grief.pending && dsql_mono_before(pool->grief.log_at, until))
         until = pool->grief.log_at;
-    int64_t wait_ns = dsql_mono_since(until, dsql_clock_mono(DSQL_POOL_CLOCK));
-    int wait_ms = wait_ns > 0 ? (int)((wait_ns + DSQL_MS - 1) / DSQL_MS) : 0;
-    int count = epoll_wait(pool->epoll, events, EVENTS, wait_ms);
+    struct pollfd any = {.fd = pool->epoll, .events = POLLIN};
+    (void)dsql_clock_poll(pool->clock, &any, 1, until);
+    int count = epoll_wait(pool->epoll, events, EVENTS, 0);
     for (int i = 0; i < count; i++)
         handle(pool, &events[i]);
 }
@@ -388,12 +388,12 @@ static void cut_off(struct dsql_pool *pool)
 static void end(struct dsql_pool *pool)
 {
     dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});
-    (void)work_once(pool, dsql_clock_mono(DSQL_POOL_CLOCK));
+    (void)work_once(pool, dsql_clock_mono(pool->clock));
     cut_off(pool);
     lock_state(pool);
     pool->stopped = true;
     unlock_state(pool);
-    (void)work_once(pool, dsql_clock_mono(DSQL_POOL_CLOCK)); /* what came back between the two */
+    (void)work_once(pool, dsql_clock_mono(pool->clock)); /* what came back between the two */
 }
 
 static void *run(void *arg)
@@ -430,7 +430,7 @@ enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err)
 
 enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
 {
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     pool->sampled_at = now;
     pool->second = now.ns / DSQL_S;
     atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);

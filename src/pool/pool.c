@@ -1,7 +1,6 @@
 /* Opening, draining and closing pools; the list of this process; fork. */
 #include "pool/pool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,24 +80,18 @@ static void choose_trust(struct dsql_pool *pool)
              DSQL_F("bundle", (const char *)pool->ca_path));
 }
 
-static enum dsql_rc init_locks(struct dsql_pool *pool)
+static void init_locks(struct dsql_pool *pool)
 {
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0)
-        return DSQL_NO_MEMORY;
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    /* None of these can fail on Linux. */
-    (void)pthread_cond_init(&pool->progress, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    dsql_clock_cond_init(&pool->progress);
+    /* Neither can fail on Linux. */
     (void)pthread_mutex_init(&pool->state_lock, NULL);
     (void)pthread_mutex_init(&pool->wait_lock, NULL);
-    return DSQL_OK;
 }
 
 static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
 {
     const struct dsql_pool_options *o = &pool->options;
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_keeper_config config = keeper_config(o);
     pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->max_open * sizeof(*pool->conns));
     if (!pool->conns || dsql_keeper_init(&pool->keeper, &config, dsql_rng_from_os(), now) ||
@@ -142,7 +135,7 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .credentials = credentials,
         .metrics = o->metrics,
         .log = dsql_log_default(),
-        .clock = DSQL_POOL_CLOCK,
+        .clock = pool->clock,
         .wake = wake_opener,
         .wake_arg = pool,
     };
@@ -155,6 +148,7 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .region = pool->region,
         .user = o->user,
         .duration_ns = o->token_duration_ns,
+        .clock = pool->clock,
         .wake = wake_opener,
         .wake_arg = pool,
     };
@@ -168,8 +162,8 @@ static void start_trace(struct dsql_pool *pool)
     const char *path = pool->options.trace;
     if (path[0] == '\0')
         return;
-    if (dsql_trace_open(path, (uint32_t)pool->options.max_open, &pool->state_lock, &pool->trace,
-                        &err))
+    if (dsql_trace_open(path, (uint32_t)pool->options.max_open, pool->clock, &pool->state_lock,
+                        &pool->trace, &err))
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE_FAILED,
                  DSQL_F("endpoint", (const char *)pool->key),
                  DSQL_F("detail", (const char *)err.message));
@@ -244,6 +238,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     memset((void *)pool, 0, sizeof(*pool));
     pool->options = *options;
     pool->metrics = options->metrics;
+    pool->clock = dsql_clock_or_boot(options->clock);
     pool->fork_generation = dsql_fork_generation;
     pool->ca_fd = pool->epoll = pool->event = -1;
     pool->handles = 1;
@@ -252,11 +247,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     memcpy(pool->region, target->region, sizeof(pool->region));
     (void)snprintf(pool->port_text, sizeof(pool->port_text), "%d", pool->port);
     make_key(pool->key, sizeof(pool->key), options, target);
-    if (init_locks(pool)) {
-        free(pool);
-        *rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-        return NULL;
-    }
+    init_locks(pool);
     *rc = dsql_opener_init(pool, err);
     if (!*rc)
         *rc = init_parts(pool, err);
@@ -289,8 +280,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
 /* Until something changed, at most until the deadline; false for the latter. state_lock is held. */
 static bool wait_for_progress(struct dsql_pool *pool, struct dsql_mono deadline)
 {
-    struct timespec until = {.tv_sec = deadline.ns / DSQL_S, .tv_nsec = deadline.ns % DSQL_S};
-    return pthread_cond_timedwait(&pool->progress, &pool->state_lock, &until) != ETIMEDOUT;
+    return dsql_clock_wait(pool->clock, &pool->progress, &pool->state_lock, deadline);
 }
 
 static bool is_filled(const struct dsql_pool *pool)
@@ -302,9 +292,9 @@ static bool is_filled(const struct dsql_pool *pool)
 
 static void wait_until_filled(struct dsql_pool *pool)
 {
-    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono began = dsql_clock_mono(pool->clock);
     pthread_mutex_lock(&pool->state_lock);
-    int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, dsql_clock_mono(DSQL_POOL_CLOCK));
+    int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, dsql_clock_mono(pool->clock));
     struct dsql_mono deadline =
         dsql_mono_add(began, pool->options.initial_fill_timeout_ns + (delay_ns > 0 ? delay_ns : 0));
     bool standard = pool->options.mode == DSQL_POOL_STANDARD;
@@ -323,9 +313,9 @@ static void wait_until_filled(struct dsql_pool *pool)
     struct dsql_pool_error last =
         pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
     struct dsql_allowance_status budget = {0};
-    dsql_budget_status(pool->budget, dsql_clock_mono(DSQL_POOL_CLOCK), &budget);
+    dsql_budget_status(pool->budget, dsql_clock_mono(pool->clock), &budget);
     pthread_mutex_unlock(&pool->state_lock);
-    int64_t took_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+    int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
     if (open >= wanted)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_FILLED,
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
@@ -412,7 +402,7 @@ static void begin_drain(struct dsql_pool *pool)
 static bool drain(struct dsql_pool *pool, int64_t wait_ns)
 {
     begin_drain(pool);
-    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(pool->clock), wait_ns);
     pthread_mutex_lock(&pool->state_lock);
     while (dsql_slots_held(&pool->keeper.slots) > 0 && wait_for_progress(pool, deadline))
         continue;

@@ -28,7 +28,8 @@
  *
  * Who frees what: docs/lifetimes.md.
  *
- * Time is that of dsql_clock_boot: a machine that slept finds its connections old.
+ * Time is that of `clock`, the machine's unless a test owns it: a machine that slept finds its
+ * connections old.
  */
 #ifndef DSQL_POOL_POOL_H
 #define DSQL_POOL_POOL_H
@@ -47,8 +48,6 @@
 #include "metrics/metrics.h"
 #include "pool/resolver.h"
 #include "pool/trace.h"
-
-#define DSQL_POOL_CLOCK (&dsql_clock_boot)
 
 struct dsql_conn {
     /* What checkout and return look at. */
@@ -98,6 +97,7 @@ struct dsql_pool {
     struct dsql_conn *conns; /* one for each slot */
     struct dsql_pool_options options;
     struct dsql_metrics *metrics;
+    const struct dsql_clock *clock;
     unsigned fork_generation;
 
     /* Read by every checkout, written by the opener once a turn: the moment from which on a

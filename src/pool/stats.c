@@ -90,7 +90,7 @@ void dsql_stats_sample(struct dsql_pool *pool)
     if (!m)
         return;
     struct dsql_allowance_status budget;
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     pthread_mutex_lock(&pool->state_lock);
     int64_t ready = dsql_ready_set_count(&pool->ready);
     int64_t open = pool->keeper.slots.open - pool->discarded;
@@ -123,7 +123,7 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     *stats = (struct dsql_pool_stats){0};
     if (pool->fork_generation != dsql_fork_generation)
         return;
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_allowance_status budget;
     pthread_mutex_lock(&pool->state_lock);
     const struct dsql_keeper *k = &pool->keeper;
@@ -179,7 +179,7 @@ size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *info
     size_t count = 0;
     if (pool->fork_generation != dsql_fork_generation)
         return 0;
-    struct dsql_mono now = dsql_clock_mono(DSQL_POOL_CLOCK);
+    struct dsql_mono now = dsql_clock_mono(pool->clock);
     pthread_mutex_lock(&pool->state_lock);
     for (uint32_t i = 0; i < pool->keeper.slots.capacity; i++) {
         const struct dsql_slot *slot = &pool->keeper.slots.items[i];

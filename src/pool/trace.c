@@ -19,6 +19,7 @@
 #define NOWHERE  SIZE_MAX
 
 struct dsql_trace {
+    const struct dsql_clock *clock;
     pthread_mutex_t *lock;
     pthread_cond_t wake; /* of the writer */
     pthread_t thread;
@@ -46,7 +47,7 @@ struct dsql_trace {
 static void begin_segment(struct dsql_trace *t, const struct dsql_keeper *keeper)
 {
     struct dsql_trace_opening opening = {
-        .wall = dsql_clock_wall(&dsql_clock_system),
+        .wall = dsql_clock_wall(t->clock),
         .now = keeper->now,
         .follows = !t->gap,
     };
@@ -165,9 +166,8 @@ static void *run(void *arg)
     (void)pthread_setname_np(pthread_self(), "dsql-trace");
     pthread_mutex_lock(t->lock);
     while (!t->stopping) {
-        struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), FLUSH_NS);
-        const struct timespec time = {.tv_sec = until.ns / DSQL_S, .tv_nsec = until.ns % DSQL_S};
-        (void)pthread_cond_timedwait(&t->wake, t->lock, &time);
+        struct dsql_mono until = dsql_mono_add(dsql_clock_mono(t->clock), FLUSH_NS);
+        (void)dsql_clock_wait(t->clock, &t->wake, t->lock, until);
         flush(t);
     }
     flush(t); /* what came during the last one */
@@ -240,17 +240,14 @@ static enum dsql_rc start(struct dsql_trace *t, struct dsql_err *err)
                   : DSQL_OK;
 }
 
-enum dsql_rc dsql_trace_open(const char *path, uint32_t max_open, pthread_mutex_t *lock,
-                             struct dsql_trace **trace, struct dsql_err *err)
+enum dsql_rc dsql_trace_open(const char *path, uint32_t max_open, const struct dsql_clock *clock,
+                             pthread_mutex_t *lock, struct dsql_trace **trace, struct dsql_err *err)
 {
     struct dsql_trace *t = calloc(1, sizeof(*t));
     if (!t)
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory to record");
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&t->wake, &attr); /* can't fail on Linux */
-    (void)pthread_condattr_destroy(&attr);
+    dsql_clock_cond_init(&t->wake);
+    t->clock = clock;
     t->lock = lock;
     t->fd = -1;
     t->gap = true;

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "core/keeper_trace.h"
 
 struct dsql_trace;
@@ -20,8 +21,8 @@ struct dsql_trace;
  * DSQL_NO_MEMORY.
  */
 DSQL_MUST_USE enum dsql_rc dsql_trace_open(const char *path, uint32_t max_open,
-                                           pthread_mutex_t *lock, struct dsql_trace **trace,
-                                           struct dsql_err *err);
+                                           const struct dsql_clock *clock, pthread_mutex_t *lock,
+                                           struct dsql_trace **trace, struct dsql_err *err);
 
 /* With the lock held: makes the call, and records it if there is a recorder. */
 void dsql_trace_call(struct dsql_trace *trace, struct dsql_keeper *keeper,

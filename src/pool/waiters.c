@@ -12,28 +12,7 @@
  * waiter may be gone and its stack frame be something else: a wake that hits nothing, or a stranger
  * who checks its own state again, does no harm.
  */
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "pool/pool.h"
-
-static void futex_wake(_Atomic uint32_t *at)
-{
-    (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* Until the value differs or the deadline of CLOCK_MONOTONIC has passed; false for the latter. */
-static bool futex_wait(_Atomic uint32_t *at, uint32_t value, struct dsql_mono deadline)
-{
-    struct timespec until = {.tv_sec = deadline.ns / DSQL_S, .tv_nsec = deadline.ns % DSQL_S};
-    long rc = syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
-                      FUTEX_BITSET_MATCH_ANY);
-    return rc == 0 || errno != ETIMEDOUT;
-}
 
 /* With wait_lock held. */
 static struct dsql_waiter *first_waiter(const struct dsql_pool *pool)
@@ -72,7 +51,7 @@ bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
         settle(pool, waiter, DSQL_WAITER_SERVED, conn);
     pthread_mutex_unlock(&pool->wait_lock);
     if (futex)
-        futex_wake(futex);
+        dsql_clock_wake_value(futex);
     return futex != NULL;
 }
 
@@ -97,7 +76,7 @@ static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
         settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
     pthread_mutex_unlock(&pool->wait_lock);
     if (futex)
-        futex_wake(futex);
+        dsql_clock_wake_value(futex);
     return there;
 }
 
@@ -123,7 +102,7 @@ static void ask_for_more(struct dsql_pool *pool)
 enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
                                const _Atomic bool *cancelled)
 {
-    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), wait_ns);
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(pool->clock), wait_ns);
     atomic_store_explicit(&waiter->state, DSQL_WAITER_WAITS, memory_order_relaxed);
     pthread_mutex_lock(&pool->wait_lock);
     link_waiter(pool, waiter);
@@ -139,7 +118,7 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
         ask_for_more(pool);
     while ((state = atomic_load_explicit(&waiter->state, memory_order_acquire)) ==
            DSQL_WAITER_WAITS) {
-        if (futex_wait(&waiter->state, DSQL_WAITER_WAITS, deadline))
+        if (dsql_clock_wait_value(pool->clock, &waiter->state, DSQL_WAITER_WAITS, deadline))
             continue;
         pthread_mutex_lock(&pool->wait_lock);
         if (waiter->node.waits)

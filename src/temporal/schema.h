@@ -57,6 +57,7 @@ struct dsql_schema_watch {
     void (*see)(void *arg, const char *state, const char *what, struct dsql_span name,
                 const char *detail);
     void *arg;
+    const struct dsql_clock *clock; /* NULL: the machine's */
 };
 
 enum { DSQL_SCHEMA_VERSION_MAX = 64 };

@@ -1,7 +1,6 @@
 /* The schema in a cluster: version, apply, drop. What compares is in schema_verify.c. */
 #include <libpq-fe.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -20,11 +19,9 @@ static void tell(const struct dsql_schema_watch *watch, const char *state, const
         watch->see(watch->arg, state, what, name, detail);
 }
 
-static void pause_ns(int64_t ns)
+static const struct dsql_clock *clock_of(const struct dsql_schema_watch *watch)
 {
-    struct timespec t = {ns / DSQL_S, ns % DSQL_S};
-    while (nanosleep(&t, &t) != 0)
-        continue;
+    return dsql_clock_or_boot(watch ? watch->clock : NULL);
 }
 
 static const char *sqlstate_of(const PGresult *result)
@@ -85,7 +82,8 @@ enum dsql_rc dsql_schema_exec(PGconn *conn, struct dsql_span sql, size_t count,
         PQclear(got);
         if (!again)
             break;
-        pause_ns(dsql_rng_between(&rng, 10 * DSQL_MS, 50 * DSQL_MS * tries));
+        dsql_clock_sleep(clock_of(NULL),
+                         dsql_rng_between(&rng, 10 * DSQL_MS, 50 * DSQL_MS * tries));
     }
     free(text);
     return rc;
@@ -183,7 +181,8 @@ static enum dsql_rc wait_for_index(PGconn *conn, const struct dsql_schema_step *
                                    const char *job, const struct dsql_schema_watch *watch,
                                    struct dsql_err *err)
 {
-    struct dsql_mono began = dsql_clock_mono(&dsql_clock_system);
+    const struct dsql_clock *clock = clock_of(watch);
+    struct dsql_mono began = dsql_clock_mono(clock);
     int64_t tell_after_ns = 0;
     const char *values[] = {job};
     for (;;) {
@@ -196,7 +195,7 @@ static enum dsql_rc wait_for_index(PGconn *conn, const struct dsql_schema_step *
                               : job_of_index(conn, step, status, sizeof(status), &found, err);
         if (rc || !found)
             return rc;
-        int64_t waited_ns = dsql_mono_since(dsql_clock_mono(&dsql_clock_system), began);
+        int64_t waited_ns = dsql_mono_since(dsql_clock_mono(clock), began);
         if (waited_ns >= tell_after_ns) {
             char detail[96];
             (void)snprintf(detail, sizeof(detail), "%.32s, %lld s so far", status,
@@ -204,7 +203,7 @@ static enum dsql_rc wait_for_index(PGconn *conn, const struct dsql_schema_step *
             tell(watch, "waiting", "index", step->name, detail);
             tell_after_ns = waited_ns + REPORT_NS;
         }
-        pause_ns(POLL_NS);
+        dsql_clock_sleep(clock, POLL_NS);
     }
 }
 

@@ -30,7 +30,7 @@ enum dsql_rc dsql_store_verify_schema(struct dsql_store *store, int64_t wait_ns,
 {
     char text[400];
     struct list list = {0};
-    struct dsql_schema_watch watch = {add, &list};
+    struct dsql_schema_watch watch = {.see = add, .arg = &list};
     struct dsql_schema_findings found;
     struct dsql_conn *conn;
     enum dsql_rc rc = dsql_pool_checkout(store->pool, wait_ns, &conn, err);

@@ -59,7 +59,7 @@ enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
         if (call->values[at].kind != DSQL_PARAM_NULL)
             continue;
         call->params[at] =
-            dsql_i64(dsql_snowflake_next(&store->ids, dsql_clock_wall(&dsql_clock_system)));
+            dsql_i64(dsql_snowflake_next(&store->ids, dsql_clock_wall(store->clock)));
         out_of_ids = out_of_ids || call->params[at].as.i64 == 0;
     }
     (void)pthread_mutex_unlock(&store->ids_lock);

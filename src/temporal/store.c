@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "pool/pool.h"
 
 void dsql_store_options_default(struct dsql_store_options *options)
 {
@@ -112,6 +113,7 @@ enum dsql_rc dsql_store_open(struct dsql_pool *pool, const struct dsql_store_opt
     if (!made)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     made->pool = pool;
+    made->clock = pool->clock;
     if (options)
         made->options = *options;
     else

@@ -10,6 +10,7 @@
 
 struct dsql_store {
     struct dsql_pool *pool;
+    const struct dsql_clock *clock; /* the pool's */
     struct dsql_store_options options;
     _Atomic(enum dsql_shard_lock) shard_lock; /* PROBE until it is known; then it never changes */
     pthread_mutex_t ids_lock; /* guards ids; nothing else is taken while it is held */

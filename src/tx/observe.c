@@ -11,10 +11,13 @@
     DSQL_SERIES(name, .operation = (observer)->operation, __VA_ARGS__)
 
 void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *metrics,
-                        const char *operation, int64_t conflict_alert, struct dsql_mono now)
+                        const char *operation, int64_t conflict_alert,
+                        const struct dsql_clock *clock)
 {
-    *observer =
-        (struct dsql_observer){.metrics = metrics, .began = now, .conflict_alert = conflict_alert};
+    *observer = (struct dsql_observer){.metrics = metrics,
+                                       .clock = clock,
+                                       .began = dsql_clock_mono(clock),
+                                       .conflict_alert = conflict_alert};
     struct dsql_strbuf name;
     dsql_strbuf_init(&name, observer->name, sizeof(observer->name));
     dsql_strbuf_add_str(&name, operation ? operation : "");
@@ -27,12 +30,11 @@ void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *met
         dsql_gauge_set(metrics, DSQL_SERIES(tx_conflicts_alert), conflict_alert);
 }
 
-void dsql_observe_part(struct dsql_observer *observer, struct dsql_operation *within,
-                       struct dsql_mono now)
+void dsql_observe_part(struct dsql_observer *observer, struct dsql_operation *within)
 {
     *observer = within->observer;
     observer->within = within;
-    observer->began = now;
+    observer->began = dsql_clock_mono(observer->clock);
 }
 
 static enum dsql_label_value error_type(enum dsql_rc rc)
@@ -79,7 +81,7 @@ static enum dsql_label_value feature(const char *message)
 static void watch_conflicts(const struct dsql_observer *observer)
 {
     static _Atomic int64_t minute, count;
-    int64_t this_minute = dsql_clock_mono_coarse(&dsql_clock_system).ns / DSQL_M + 1;
+    int64_t this_minute = dsql_clock_mono_coarse(observer->clock).ns / DSQL_M + 1;
     if (atomic_exchange(&minute, this_minute) != this_minute)
         atomic_store(&count, 0);
     int64_t seen = atomic_fetch_add(&count, 1) + 1;
@@ -150,13 +152,13 @@ void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settle
                          SERIES(observer, commit_unknown, .value = (int)values[settled]), 1);
 }
 
-void dsql_observe_end(const struct dsql_observer *observer, int tries, struct dsql_mono now)
+void dsql_observe_end(const struct dsql_observer *observer, int tries)
 {
     struct dsql_metrics *m = observer->metrics;
     if (!m || observer->within)
         return;
     dsql_gauge_add(m, SERIES(observer, active_transactions, .value = 0), -1);
-    int64_t took_ns = dsql_mono_since(now, observer->began);
+    int64_t took_ns = dsql_mono_since(dsql_clock_mono(observer->clock), observer->began);
     dsql_histogram_record(m, SERIES(observer, operation_duration, .value = 0),
                           took_ns > 0 ? (uint64_t)took_ns : 0);
     dsql_histogram_record(m, SERIES(observer, retry_attempts, .value = 0), (uint64_t)tries);

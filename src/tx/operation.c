@@ -20,7 +20,7 @@ enum dsql_rc dsql_operation_begin_on(const struct dsql_source *source, const cha
     atomic_init(&made->retries, 0);
     dsql_retry_init(&made->retry, &made->policy);
     dsql_observe_begin(&made->observer, source->metrics, name, made->policy.conflict_alert,
-                       dsql_clock_mono(&dsql_clock_system));
+                       source->clock);
     *operation = made;
     return DSQL_OK;
 }
@@ -28,7 +28,7 @@ enum dsql_rc dsql_operation_begin_on(const struct dsql_source *source, const cha
 struct dsql_retry_decision dsql_operation_next(struct dsql_operation *operation, enum dsql_rc rc)
 {
     int64_t elapsed_ns =
-        dsql_mono_since(dsql_clock_mono(&dsql_clock_system), operation->observer.began);
+        dsql_mono_since(dsql_clock_mono(operation->observer.clock), operation->observer.began);
     struct dsql_retry_decision decision =
         dsql_retry_next(&operation->retry, &operation->policy, rc, elapsed_ns,
                         operation->timeout_ns > 0 ? operation->timeout_ns : -1);
@@ -45,7 +45,6 @@ void dsql_operation_end(struct dsql_operation *operation)
 {
     if (!operation)
         return;
-    dsql_observe_end(&operation->observer, atomic_load(&operation->retries) + 1,
-                     dsql_clock_mono(&dsql_clock_system));
+    dsql_observe_end(&operation->observer, atomic_load(&operation->retries) + 1);
     free(operation);
 }

@@ -1,4 +1,4 @@
-/* dsql/retry.h: the policy of core with this process's clock, randomness and lock. */
+/* dsql/retry.h: the policy of core with a clock, randomness and a lock. */
 #include "dsql/retry.h"
 
 #include <pthread.h>
@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "core/retry.h"
+#include "tx/tx_internal.h"
 
 struct dsql_retry_budget {
+    const struct dsql_clock *clock;
     pthread_mutex_t lock;
     struct dsql_retry_allowance allowance;
 };
@@ -17,24 +19,33 @@ struct dsql_retry_budget {
 enum { PROCESS_RATE = 10, PROCESS_BURST = 500 };
 static const double PROCESS_RATIO = 1.0;
 
-static void budget_init(struct dsql_retry_budget *budget, double ratio, int64_t rate, int64_t burst)
+static void budget_init(struct dsql_retry_budget *budget, double ratio, int64_t rate, int64_t burst,
+                        const struct dsql_clock *clock)
 {
+    budget->clock = dsql_clock_or_boot(clock);
     pthread_mutex_init(&budget->lock, NULL);
     dsql_retry_allowance_init(&budget->allowance, ratio, rate, burst,
-                              dsql_clock_mono(&dsql_clock_system));
+                              dsql_clock_mono(budget->clock));
 }
 
-enum dsql_rc dsql_retry_budget_new(double ratio, int64_t rate, int64_t burst,
-                                   struct dsql_retry_budget **budget)
+enum dsql_rc dsql_retry_budget_make(double ratio, int64_t rate, int64_t burst,
+                                    const struct dsql_clock *clock,
+                                    struct dsql_retry_budget **budget)
 {
     if (!dsql_retry_allowance_valid(ratio, rate, burst))
         return DSQL_INVALID;
     struct dsql_retry_budget *b = malloc(sizeof(*b));
     if (!b)
         return DSQL_NO_MEMORY;
-    budget_init(b, ratio, rate, burst);
+    budget_init(b, ratio, rate, burst, clock);
     *budget = b;
     return DSQL_OK;
+}
+
+enum dsql_rc dsql_retry_budget_new(double ratio, int64_t rate, int64_t burst,
+                                   struct dsql_retry_budget **budget)
+{
+    return dsql_retry_budget_make(ratio, rate, burst, NULL, budget);
 }
 
 void dsql_retry_budget_destroy(struct dsql_retry_budget *budget)
@@ -49,7 +60,7 @@ static struct dsql_retry_budget process_budget;
 
 static void process_budget_init(void)
 {
-    budget_init(&process_budget, PROCESS_RATIO, PROCESS_RATE, PROCESS_BURST);
+    budget_init(&process_budget, PROCESS_RATIO, PROCESS_RATE, PROCESS_BURST, NULL);
 }
 
 struct dsql_retry_budget *dsql_retry_budget_process(void)
@@ -124,12 +135,13 @@ struct dsql_retry_decision dsql_retry_next(struct dsql_retry *retry,
     retry->random = dsql_rng_next(&rng);
 
     struct dsql_retry_budget *budget = policy->budget;
-    if (budget)
-        pthread_mutex_lock(&budget->lock);
+    if (!budget)
+        return dsql_retry_decide(retry, policy, rc, elapsed_ns, deadline_ns, &rng, NULL,
+                                 (struct dsql_mono){0});
+    pthread_mutex_lock(&budget->lock);
     struct dsql_retry_decision decision =
-        dsql_retry_decide(retry, policy, rc, elapsed_ns, deadline_ns, &rng,
-                          budget ? &budget->allowance : NULL, dsql_clock_mono(&dsql_clock_system));
-    if (budget)
-        pthread_mutex_unlock(&budget->lock);
+        dsql_retry_decide(retry, policy, rc, elapsed_ns, deadline_ns, &rng, &budget->allowance,
+                          dsql_clock_mono(budget->clock));
+    pthread_mutex_unlock(&budget->lock);
     return decision;
 }

@@ -166,7 +166,7 @@ enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *oper
         rc = rc != DSQL_OK ? run.err.rc : rc;
     } while (more);
     dsql_tx_stop(&run.tx, false);
-    dsql_observe_end(&run.tx.observer, run.tx.try_number, now(&run));
+    dsql_observe_end(&run.tx.observer, run.tx.try_number);
     if (rc != DSQL_OK && err)
         *err = run.err;
     return rc;

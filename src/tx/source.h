@@ -12,6 +12,7 @@ struct dsql_metrics;
 struct dsql_source {
     void *self;
     struct dsql_metrics *metrics; /* NULL: not recorded */
+    const struct dsql_clock *clock;
     /* Waits as long as the limits allow. */
     enum dsql_rc (*checkout)(void *self, const struct dsql_wire_limits *limits, void **conn,
                              struct dsql_err *err);

@@ -15,12 +15,12 @@ void dsql_tx_policy_default(struct dsql_tx_policy *policy)
 void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const char *operation,
                   const struct dsql_tx_policy *policy)
 {
-    struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
+    struct dsql_mono now = dsql_clock_mono(source->clock);
     *tx = (struct dsql_tx){
         .source = *source,
         .limits =
             {
-                .clock = &dsql_clock_system,
+                .clock = source->clock,
                 .deadline = policy->timeout_ns > 0 ? dsql_mono_add(now, policy->timeout_ns)
                                                    : (struct dsql_mono){INT64_MAX},
                 .cancel = policy->cancel,
@@ -29,10 +29,10 @@ void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const ch
         .single = policy->single,
     };
     if (policy->operation)
-        dsql_observe_part(&tx->observer, policy->operation, now);
+        dsql_observe_part(&tx->observer, policy->operation);
     else
         dsql_observe_begin(&tx->observer, source->metrics, operation, policy->retry.conflict_alert,
-                           now);
+                           source->clock);
 }
 
 enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err)
@@ -189,7 +189,7 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
     }
     dsql_tx_stop(t, false);
     dsql_observe_try(&t->observer, rc, &why);
-    dsql_observe_end(&t->observer, t->try_number, dsql_clock_mono(&dsql_clock_system));
+    dsql_observe_end(&t->observer, t->try_number);
     free(t);
     if (err)
         *err = why;
@@ -202,7 +202,7 @@ static void end(struct dsql_tx *tx, enum dsql_rc rc, const struct dsql_err *why)
     dsql_observe_try(&tx->observer, rc, why);
     if (rc == DSQL_COMMIT_UNKNOWN)
         dsql_observe_unknown(&tx->observer, DSQL_SETTLED_NOT);
-    dsql_observe_end(&tx->observer, tx->try_number, dsql_clock_mono(&dsql_clock_system));
+    dsql_observe_end(&tx->observer, tx->try_number);
     free(tx);
 }
 

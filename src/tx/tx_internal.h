@@ -16,6 +16,11 @@ struct dsql_tx {
     bool has_wire; /* the wire is open */
 };
 
+/* dsql_retry_budget_new() with a clock of its own; NULL: the machine's. */
+DSQL_MUST_USE enum dsql_rc dsql_retry_budget_make(double ratio, int64_t rate, int64_t burst,
+                                                  const struct dsql_clock *clock,
+                                                  struct dsql_retry_budget **budget);
+
 /* The clock starts now. policy is not NULL. */
 void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const char *operation,
                   const struct dsql_tx_policy *policy);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <libpq-fe.h>
 #include <openssl/ssl.h>
-#include <poll.h>
 
 #include "tx/cancel.h"
 
@@ -15,19 +14,6 @@ enum dsql_rc dsql_wire_limits_check(const struct dsql_wire_limits *limits)
         !dsql_mono_before(dsql_clock_mono(limits->clock), limits->deadline))
         return DSQL_TIMEOUT;
     return DSQL_OK;
-}
-
-/* poll()'s timeout until the earlier of two moments, rounded up so that it never spins. */
-static int timeout_ms(const struct dsql_wire_limits *limits, struct dsql_mono until)
-{
-    struct dsql_mono end = dsql_mono_before(until, limits->deadline) ? until : limits->deadline;
-    if (end.ns == INT64_MAX)
-        return -1;
-    int64_t left = dsql_mono_since(end, dsql_clock_mono(limits->clock));
-    if (left <= 0)
-        return 0;
-    int64_t ms = (left - 1) / DSQL_MS + 1;
-    return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
 /* What OpenSSL has decrypted and libpq has not fetched is invisible to poll(). */
@@ -52,7 +38,7 @@ enum dsql_rc dsql_wait_result(PGconn *pg, const struct dsql_wire_limits *limits)
                 {.fd = PQsocket(pg), .events = (short)(POLLIN | (unsent ? POLLOUT : 0))},
                 {.fd = dsql_cancel_fd(limits->cancel), .events = POLLIN},
             };
-            int ready = poll(fds, 2, timeout_ms(limits, (struct dsql_mono){INT64_MAX}));
+            int ready = dsql_clock_poll(limits->clock, fds, 2, limits->deadline);
             if (ready < 0 && errno != EINTR)
                 return DSQL_IO;
             if (ready <= 0 || fds[0].revents == 0)
@@ -67,6 +53,7 @@ enum dsql_rc dsql_wait_result(PGconn *pg, const struct dsql_wire_limits *limits)
 enum dsql_rc dsql_wait_sleep(int64_t ns, const struct dsql_wire_limits *limits)
 {
     struct dsql_mono until = dsql_mono_add(dsql_clock_mono(limits->clock), ns);
+    struct dsql_mono end = dsql_mono_before(until, limits->deadline) ? until : limits->deadline;
     for (;;) {
         enum dsql_rc rc = dsql_wire_limits_check(limits);
         if (rc != DSQL_OK)
@@ -74,7 +61,7 @@ enum dsql_rc dsql_wait_sleep(int64_t ns, const struct dsql_wire_limits *limits)
         if (!dsql_mono_before(dsql_clock_mono(limits->clock), until))
             return DSQL_OK;
         struct pollfd fd = {.fd = dsql_cancel_fd(limits->cancel), .events = POLLIN};
-        if (poll(&fd, 1, timeout_ms(limits, until)) < 0 && errno != EINTR)
+        if (dsql_clock_poll(limits->clock, &fd, 1, end) < 0 && errno != EINTR)
             return DSQL_IO;
     }
 }

@@ -28,7 +28,8 @@ static struct dsql_wall virtual_wall(const struct dsql_clock *self)
     return (struct dsql_wall){INT64_C(1800000000) * DSQL_S + now_ns};
 }
 
-static const struct dsql_clock virtual = {virtual_mono, virtual_mono, virtual_wall};
+static const struct dsql_clock virtual = {
+    .mono = virtual_mono, .mono_coarse = virtual_mono, .wall = virtual_wall};
 static struct dsql_ddb *ddb;
 
 static void must(bool ok, const struct dsql_err *err)

@@ -62,7 +62,16 @@ static void discard(void *conn)
 void pg_source_init(struct pg_source *ps, struct dsql_metrics *metrics)
 {
     *ps = (struct pg_source){
-        .source = {ps, metrics, checkout, pg_of, give_back, discard},
+        .source =
+            {
+                .self = ps,
+                .metrics = metrics,
+                .clock = &dsql_clock_system,
+                .checkout = checkout,
+                .pg = pg_of,
+                .give_back = give_back,
+                .discard = discard,
+            },
     };
 }
 

@@ -163,7 +163,7 @@ static void open_shared(struct shared *s)
 {
     memset(s, 0, sizeof(*s));
     s->source.fetch = fetch;
-    s->clock = (struct dsql_clock){mono, mono, wall};
+    s->clock = (struct dsql_clock){.mono = mono, .mono_coarse = mono, .wall = wall};
     atomic_store(&s->now_ns, INT64_C(1800000000) * DSQL_S);
     dsql_log_init(&s->log, &s->clock, ignore, NULL);
     const struct dsql_credentials_setup setup = {

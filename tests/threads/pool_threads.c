@@ -60,7 +60,7 @@ static void *work(void *arg)
     while (!atomic_load(&stop)) {
         struct dsql_conn *conn = NULL;
         struct dsql_err err;
-        int64_t asked_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        int64_t asked_ns = dsql_clock_mono(&dsql_clock_boot).ns;
         int64_t wait_ns = (int64_t)dsql_rng_below(&rng, 3) * DSQL_MS;
         enum dsql_rc rc = dsql_pool_checkout(pool, wait_ns, &conn, &err);
         if (rc == DSQL_OK)
@@ -84,7 +84,7 @@ static void *work_cancelled(void *arg)
         pthread_mutex_lock(&ticket_lock);
         dsql_checkout_ticket_init(ticket, pool);
         pthread_mutex_unlock(&ticket_lock);
-        int64_t asked_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        int64_t asked_ns = dsql_clock_mono(&dsql_clock_boot).ns;
         enum dsql_rc rc = dsql_checkout_with(ticket, 10 * DSQL_MS, &conn, NULL);
         if (rc == DSQL_OK)
             use(conn, asked_ns, &rng);
@@ -150,8 +150,8 @@ TEST(storm)
     start(&threads[WORKERS], work_cancelled, &tickets[0]);
     start(&threads[WORKERS + 1], work_cancelled, &tickets[1]);
     start(&threads[WORKERS + 2], disturb, &options);
-    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(DSQL_POOL_CLOCK), seconds * DSQL_S);
-    while (dsql_mono_before(dsql_clock_mono(DSQL_POOL_CLOCK), until) || atomic_load(&served) < 100)
+    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_boot), seconds * DSQL_S);
+    while (dsql_mono_before(dsql_clock_mono(&dsql_clock_boot), until) || atomic_load(&served) < 100)
         sleep_us(10000);
     atomic_store(&stop, true);
     for (int i = 0; i < WORKERS + 3; i++)

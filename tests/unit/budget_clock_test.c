@@ -21,7 +21,8 @@ static struct dsql_mono real_mono(const struct dsql_clock *self)
 
 TEST(the_clock_is_seen_against_dynamodbs)
 {
-    static const struct dsql_clock late = {real_mono, real_mono, late_wall};
+    static const struct dsql_clock late = {
+        .mono = real_mono, .mono_coarse = real_mono, .wall = late_wall};
     struct fake_table table;
     struct dsql_budget_options options;
     struct dsql_budget *budget;

@@ -153,7 +153,7 @@ TEST(old)
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
         struct dsql_conn *held = check_out(pool), *handle = check_out(pool);
         struct dsql_conn *conn = dsql_conn_of(handle);
-        int64_t now_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        int64_t now_ns = dsql_clock_mono(&dsql_clock_boot).ns;
         if (!cases[i].on_return)
             dsql_pool_return(handle);
         conn->dies_at = cases[i].dead ? now_ns : now_ns + DSQL_H;
@@ -279,7 +279,7 @@ TEST(lifetimes)
     options.guard_window_ns = 50 * DSQL_MS;
     struct dsql_pool *pool = open_pool(&options);
     while (stats_of(pool).opens < 40) {
-        int64_t before_ns = dsql_clock_mono(DSQL_POOL_CLOCK).ns;
+        int64_t before_ns = dsql_clock_mono(&dsql_clock_boot).ns;
         struct dsql_conn *conn = check_out(pool);
         const struct dsql_conn *slot = dsql_conn_of(conn);
         assert_true(before_ns < atomic_load(&slot->usable_until));

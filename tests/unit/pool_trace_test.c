@@ -220,7 +220,7 @@ TEST(the_ring_keeps_the_newest_segments)
     fake_pq_options(&options, 4);
     assert_int_equal(dsql_keeper_init(&keeper, &config, dsql_rng_seeded(1), (struct dsql_mono){0}),
                      DSQL_OK);
-    if (dsql_trace_open(path, 4, &lock, &trace, &err) != DSQL_OK)
+    if (dsql_trace_open(path, 4, &dsql_clock_system, &lock, &trace, &err) != DSQL_OK)
         fail_msg("%s", err.message);
     for (int64_t i = 0; i < 150000; i++) {
         struct dsql_keeper_reply reply;
@@ -263,8 +263,9 @@ TEST(a_child_does_not_write_to_the_recording)
         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
         struct dsql_trace *trace;
         struct dsql_err err;
-        bool refused = dsql_trace_open(path, 4, &lock, &trace, &err) == DSQL_IO &&
-                       strstr(err.message, "somebody records to it");
+        bool refused =
+            dsql_trace_open(path, 4, &dsql_clock_system, &lock, &trace, &err) == DSQL_IO &&
+            strstr(err.message, "somebody records to it");
         dsql_pool_close(pool);
         _exit(refused ? 0 : 1);
     }
@@ -288,11 +289,11 @@ TEST(only_a_file_of_its_own_is_written)
     struct dsql_trace *trace = NULL;
     struct dsql_err err = {0};
     assert_int_equal(symlink("/dev/null", path), 0);
-    assert_int_equal(dsql_trace_open(path, 4, &lock, &trace, &err), DSQL_IO);
+    assert_int_equal(dsql_trace_open(path, 4, &dsql_clock_system, &lock, &trace, &err), DSQL_IO);
     assert_non_null(strstr(err.message, "it is a link"));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(dsql_trace_open(path, 4, &lock, &trace, &err), DSQL_IO);
+    assert_int_equal(dsql_trace_open(path, 4, &dsql_clock_system, &lock, &trace, &err), DSQL_IO);
     assert_non_null(strstr(err.message, "no file of this user's"));
     assert_int_equal(unlink(path), 0);
     assert_null(trace);

@@ -24,7 +24,8 @@ TEST(outcomes)
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
         STRBUF(out, 4096);
         struct dsql_err err = {0};
-        enum dsql_rc rc = dsql_process_run(cases[i].command, DSQL_M, -1, &out, &err);
+        enum dsql_rc rc =
+            dsql_process_run(cases[i].command, &dsql_clock_system, DSQL_M, -1, &out, &err);
         if (rc != cases[i].rc || (cases[i].out && strcmp(out.ptr, cases[i].out) != 0))
             fail_msg("%s: %s: %s", cases[i].command, dsql_rc_name(rc), err.message);
     }
@@ -60,9 +61,9 @@ TEST(children_are_killed_when_the_time_is_over)
 {
     for (int64_t limit_ns = 200 * DSQL_MS;; limit_ns *= 2) {
         STRBUF(out, 100);
-        assert_int_equal(
-            dsql_process_run("sleep 1000 & echo $!; sleep 1000", limit_ns, -1, &out, NULL),
-            DSQL_TIMEOUT);
+        assert_int_equal(dsql_process_run("sleep 1000 & echo $!; sleep 1000", &dsql_clock_system,
+                                          limit_ns, -1, &out, NULL),
+                         DSQL_TIMEOUT);
         check_killed(&out);
         if (out.len > 0 || limit_ns > 30 * DSQL_S)
             break; /* it got as far as to have a child */
@@ -72,7 +73,8 @@ TEST(children_are_killed_when_the_time_is_over)
 TEST(a_command_that_closed_its_output_but_goes_on_is_killed)
 {
     STRBUF(out, 100);
-    assert_int_equal(dsql_process_run("exec >&-; exec sleep 1000", 100 * DSQL_MS, -1, &out, NULL),
+    assert_int_equal(dsql_process_run("exec >&-; exec sleep 1000", &dsql_clock_system,
+                                      100 * DSQL_MS, -1, &out, NULL),
                      DSQL_TIMEOUT);
 }
 
@@ -80,7 +82,8 @@ TEST(a_command_can_be_cancelled)
 {
     STRBUF(out, 100);
     int fd = eventfd(1, EFD_CLOEXEC);
-    assert_int_equal(dsql_process_run("sleep 1000 & echo $!; sleep 1000", DSQL_H, fd, &out, NULL),
+    assert_int_equal(dsql_process_run("sleep 1000 & echo $!; sleep 1000", &dsql_clock_system,
+                                      DSQL_H, fd, &out, NULL),
                      DSQL_CANCELLED);
     check_killed(&out);
     (void)close(fd);

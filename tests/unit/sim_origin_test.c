@@ -126,7 +126,7 @@ static void record(bool drained)
     struct day day = {.now = start};
     struct dsql_err err = {0};
     assert_int_equal(dsql_keeper_init(&day.keeper, &config, dsql_rng_seeded(7), start), DSQL_OK);
-    if (dsql_trace_open(path, SLOTS, &lock, &day.trace, &err) != DSQL_OK)
+    if (dsql_trace_open(path, SLOTS, &dsql_clock_system, &lock, &day.trace, &err) != DSQL_OK)
         fail_msg("%s", err.message);
     pthread_mutex_lock(&lock);
     for (int64_t i = 0; i < (int64_t)SECONDS * 1000 / STEP_MS; i++) {

@@ -68,6 +68,70 @@ TEST(a_manual_clock_stands_still)
     assert_int_equal(dsql_clock_wall(clock).ns, 65 * DSQL_S - DSQL_H);
 }
 
+/* What waits for a moment ends when it has come, on the machine's clocks and on one moved by hand.
+ */
+TEST(waits_end_in_time)
+{
+    struct dsql_manual_clock manual;
+    const struct dsql_clock *clocks[] = {&dsql_clock_system, &dsql_clock_boot, &manual.clock};
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond;
+    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    dsql_manual_clock_advance(&manual, DSQL_H);
+    dsql_clock_cond_init(&cond);
+    for (size_t i = 0; i < DSQL_COUNT_OF(clocks); i++) {
+        _Atomic uint32_t value = 7;
+        int64_t wait_ns = clocks[i] == &manual.clock ? 0 : 2 * DSQL_MS;
+        struct dsql_mono until = dsql_mono_add(dsql_clock_mono(clocks[i]), wait_ns);
+        (void)pthread_mutex_lock(&lock);
+        while (dsql_clock_wait(clocks[i], &cond, &lock, until))
+            continue;
+        (void)pthread_mutex_unlock(&lock);
+        assert_false(dsql_mono_before(dsql_clock_mono(clocks[i]), until));
+        until = dsql_mono_add(until, wait_ns);
+        while (dsql_clock_wait_value(clocks[i], &value, 7, until))
+            continue;
+        assert_false(dsql_mono_before(dsql_clock_mono(clocks[i]), until));
+        assert_true(dsql_clock_wait_value(clocks[i], &value, 8, (struct dsql_mono){INT64_MAX}));
+        until = dsql_mono_add(until, wait_ns);
+        assert_int_equal(dsql_clock_poll(clocks[i], NULL, 0, until), 0);
+        assert_false(dsql_mono_before(dsql_clock_mono(clocks[i]), until));
+        dsql_clock_sleep(clocks[i], wait_ns);
+    }
+    (void)pthread_cond_destroy(&cond);
+}
+
+struct sleeper {
+    const struct dsql_clock *clock;
+    _Atomic bool done;
+};
+
+static void *sleep_an_hour(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    dsql_clock_sleep(sleeper->clock, DSQL_H);
+    atomic_store(&sleeper->done, true);
+    return NULL;
+}
+
+TEST(a_manual_clock_is_waited_for)
+{
+    struct dsql_manual_clock manual;
+    struct sleeper sleeper = {.clock = &manual.clock};
+    pthread_t thread;
+    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    assert_int_equal(pthread_create(&thread, NULL, sleep_an_hour, &sleeper), 0);
+    dsql_manual_clock_advance(&manual, DSQL_H - 1);
+    dsql_clock_sleep(&dsql_clock_system, 20 * DSQL_MS);
+    assert_false(atomic_load(&sleeper.done));
+    while (!atomic_load(&sleeper.done)) { /* it may have begun to sleep just now */
+        dsql_manual_clock_advance(&manual, DSQL_M);
+        dsql_clock_sleep(&dsql_clock_system, DSQL_MS);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(dsql_clock_mono(&manual.clock).ns >= DSQL_H);
+}
+
 TEST(durations_parse)
 {
     static const struct {
@@ -182,6 +246,8 @@ int main(void)
         cmocka_unit_test(the_system_clock_moves),
         cmocka_unit_test(the_coarse_clock_follows),
         cmocka_unit_test(a_manual_clock_stands_still),
+        cmocka_unit_test(waits_end_in_time),
+        cmocka_unit_test(a_manual_clock_is_waited_for),
         cmocka_unit_test(durations_parse),
         cmocka_unit_test(what_is_no_duration),
         cmocka_unit_test(durations_format),

@@ -90,7 +90,8 @@ static void open_fixture(struct fixture *f)
 {
     memset(f, 0, sizeof(*f));
     f->source.fetch = fetch;
-    f->time.clock = (struct dsql_clock){shared_mono, shared_mono, shared_wall};
+    f->time.clock =
+        (struct dsql_clock){.mono = shared_mono, .mono_coarse = shared_mono, .wall = shared_wall};
     atomic_store(&f->time.wall_ns, INT64_C(1800000000) * DSQL_S);
     dsql_log_init(&f->log, &f->time.clock, count_line, f);
     (void)pthread_mutex_init(&f->lock, NULL);
