@@ -34,6 +34,7 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFE
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget.sh
 	@bash tests/sim_mutants.sh
 	@bash tests/keeper_mutants.sh
+	@tests/recorder_soak.sh $(BUILD)
 	@$(BUILD)/dsql sim fuzz --seconds 60
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
 	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/schema_kill.sh

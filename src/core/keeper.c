@@ -49,8 +49,10 @@ enum dsql_rc dsql_keeper_init(struct dsql_keeper *k, const struct dsql_keeper_co
                               struct dsql_rng rng, struct dsql_mono now)
 {
     assert_settings(config);
-    const struct dsql_backoff warmup = {config->warmup_backoff_ns, config->warmup_backoff_max_ns,
-                                        0.5};
+    /* Between half and one and a half of the wait that doubles: two thirds of the latter random. */
+    const struct dsql_backoff warmup = {
+        config->warmup_backoff_ns + config->warmup_backoff_ns / 2,
+        config->warmup_backoff_max_ns + config->warmup_backoff_max_ns / 2, 2.0 / 3};
     *k = (struct dsql_keeper){
         .config = *config,
         .rng = rng,

@@ -7,7 +7,8 @@
 #include "base/least.h"
 #include "core/backoff.h"
 
-#define GRACE_NS (2 * DSQL_S)
+#define GRACE_NS  (2 * DSQL_S)
+#define GLANCE_NS (30 * DSQL_S) /* the counter is read this often, for who watches the fleet */
 enum { SLOW_SECONDS = 2 };
 
 static const struct dsql_allowance_ops allowance_ops;
@@ -60,6 +61,7 @@ enum dsql_rc dsql_leases_init(struct dsql_leases *l, const struct dsql_leases_co
         .grace_until = now,
         .retry_at = now,
         .full_until = now,
+        .glance_at = now,
         .parcel = DSQL_LEASES_BATCH,
         .draw = config->rate,
     };
@@ -219,7 +221,12 @@ static bool choose(const struct dsql_leases *l, struct dsql_moment at_both,
                                                                     : DSQL_LEASES_LOOK;
             return true;
         }
+        if (!dsql_mono_before(now, l->glance_at)) {
+            *kind = DSQL_LEASES_LOOK;
+            return true;
+        }
         at = dsql_mono_before(l->survey_at, at) ? l->survey_at : at;
+        at = dsql_mono_before(l->glance_at, at) ? l->glance_at : at;
     }
     *wait_ns = dsql_least(wall_wait_ns,
                           at.ns == INT64_MAX ? INT64_MAX : dsql_most(0, dsql_mono_since(at, now)));
@@ -328,7 +335,8 @@ static void make(struct dsql_leases *l, enum dsql_leases_kind kind, struct dsql_
         op->count = dsql_most(1, l->config.rate / 2);
         break;
     case DSQL_LEASES_LOOK:
-        if (l->survey == SURVEY_IDLE)
+        l->glancing = l->survey == SURVEY_IDLE && dsql_mono_before(l->sent, l->survey_at);
+        if (l->survey == SURVEY_IDLE && !l->glancing)
             l->survey = SURVEY_FIRST;
         break;
     case DSQL_LEASES_SCAN:
@@ -625,8 +633,6 @@ static void forget_living(struct dsql_leases *l)
 static void looked(struct dsql_leases *l, struct dsql_mono now,
                    const struct dsql_leases_answer *answer)
 {
-    if (answer->exists)
-        l->last_active = answer->active;
     if (l->survey == SURVEY_FIRST) {
         l->active = answer->active;
         l->updated_ms = answer->updated_ms;
@@ -731,7 +737,10 @@ static enum dsql_rc done(struct dsql_leases *l, struct dsql_mono now, struct dsq
         l->slow_seconds--;
         break;
     case DSQL_LEASES_LOOK:
-        looked(l, now, answer);
+        l->last_active = answer->exists ? answer->active : 0;
+        l->glance_at = dsql_mono_add(now, GLANCE_NS);
+        if (!l->glancing)
+            looked(l, now, answer);
         break;
     case DSQL_LEASES_SCAN:
         scanned(l, now, answer);

@@ -156,6 +156,9 @@ struct dsql_leases {
     struct dsql_mono sent, first_sent; /* this time; and before it was repeated */
     unsigned failures, conflicts;
 
+    struct dsql_mono glance_at; /* the counter is read again, if no survey has read it before */
+    bool glancing;              /* the LOOK under way is no part of a survey */
+
     /* The reconciler. */
     struct dsql_mono survey_at;
     enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;

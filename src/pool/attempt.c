@@ -179,7 +179,12 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     bool recovered = pool->troubled;
     pool->troubled = false;
     uint32_t open = pool->keeper.slots.open;
+    int64_t took_ns = dsql_mono_since(now, pool->keeper.slots.items[conn->slot].began);
     pthread_mutex_unlock(&pool->state_lock);
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_OPENED, DSQL_F("slot", conn->slot),
+             DSQL_F("open", open), DSQL_F("target", pool->options.target_ready),
+             DSQL_F("ms", took_ns / DSQL_MS),
+             DSQL_F("lifetime_ms", dsql_mono_since(life.dies_at, life.born) / DSQL_MS));
     dsql_checkout_offer(pool, conn);
     pthread_mutex_lock(&pool->state_lock);
     pthread_cond_broadcast(&pool->progress);

@@ -220,11 +220,13 @@ static bool is_polite(enum dsql_discard why)
            why != DSQL_CLOSE_SERVER_CLOSED;
 }
 
-static void close_one(struct dsql_conn *conn)
+static void close_one(const struct dsql_pool *pool, struct dsql_conn *conn)
 {
     enum dsql_discard why = conn->step.discard;
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_DISCARDED,
-             DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot));
+             DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot),
+             DSQL_F("remaining_ms", (conn->dies_at - pool->keeper.now.ns) / DSQL_MS),
+             DSQL_F("guard_ms", pool->options.guard_window_ns / DSQL_MS));
     dsql_connect_finish(conn, is_polite(why));
 }
 
@@ -266,7 +268,7 @@ static void carry_out(struct dsql_pool *pool, struct work *work)
     for (struct dsql_conn *conn = work->first; conn; conn = next) {
         next = conn->next;
         if (conn->step.what == DSQL_KEEPER_CLOSE) {
-            close_one(conn);
+            close_one(pool, conn);
             conn->next = closed;
             closed = conn;
         } else if (conn->step.what == DSQL_KEEPER_OPEN) {

@@ -257,6 +257,9 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
                  DSQL_F("endpoint", (const char *)pool->key),
                  DSQL_F("mode", options->mode == DSQL_POOL_RESERVOIR ? "reservoir" : "standard"),
                  DSQL_F("max_open", options->max_open), DSQL_F("target", options->target_ready),
+                 DSQL_F("low_watermark", options->low_watermark),
+                 DSQL_F("lifetime_ms", options->base_lifetime_ns / DSQL_MS),
+                 DSQL_F("guard_ms", options->guard_window_ns / DSQL_MS),
                  DSQL_F("rate", options->rate), DSQL_F("burst", options->burst));
         int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, pool->keeper.now);
         if (delay_ns > 0)
@@ -308,6 +311,7 @@ static void wait_until_filled(struct dsql_pool *pool)
         deadline = (struct dsql_mono){INT64_MAX};
     }
     int64_t open = pool->keeper.slots.open;
+    uint64_t created = pool->opens, failed = pool->failures;
     int64_t wanted = standard ? pool->options.warmup_target : pool->options.low_watermark;
     bool hopeless = dsql_keeper_is_hopeless(&pool->keeper);
     struct dsql_pool_error last =
@@ -319,14 +323,20 @@ static void wait_until_filled(struct dsql_pool *pool)
     if (open >= wanted)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_FILLED,
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
+                 DSQL_F("created", created), DSQL_F("failed", failed),
                  DSQL_F("ms", took_ns / DSQL_MS));
     else
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_NOT_FILLED,
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
-                 DSQL_F("wanted", wanted), DSQL_F("ms", took_ns / DSQL_MS),
-                 DSQL_F("gave_up", hopeless),
+                 DSQL_F("wanted", wanted), DSQL_F("created", created), DSQL_F("failed", failed),
+                 DSQL_F("ms", took_ns / DSQL_MS), DSQL_F("gave_up", hopeless),
                  DSQL_F("detail", last.message[0] ? (const char *)last.message
                                                   : (const char *)budget.problem));
+    if (standard && !hopeless)
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_KEEPER,
+                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("tick_ms", pool->keeper.config.tick_ns / DSQL_MS),
+                 DSQL_F("per_tick", (int64_t)pool->keeper.config.tick_max));
 }
 
 /* ---- the list ---- */

@@ -110,10 +110,10 @@ void dsql_stats_sample(struct dsql_pool *pool)
     dsql_gauge_set(m, DSQL_SERIES(budget_rate_limit), (int64_t)(budget.rate_limit + 0.5));
     dsql_gauge_set(m, DSQL_SERIES(budget_problem), budget.problem[0] != '\0');
     dsql_gauge_set(m, DSQL_SERIES(clock_ahead), budget.clock_ahead_s);
-    if (budget.fleet_limit >= 0) {
+    if (budget.fleet_used >= 0)
         dsql_gauge_set(m, DSQL_SERIES(lease_active), budget.fleet_used);
+    if (budget.fleet_limit >= 0)
         dsql_gauge_set(m, DSQL_SERIES(lease_limit), budget.fleet_limit);
-    }
     dsql_counter_add(m, DSQL_SERIES(reservoir_checkouts), uses - pool->uses_reported);
     pool->uses_reported = uses;
 }

@@ -1,8 +1,8 @@
 /*
  * A pool that is recorded while everything happens to it, for recorder.sh: `recorder_driver
- * SECONDS` against the endpoint of the environment, whose faults it sets with the command in $DSQL.
- * Short lives, more callers than connections, dropped connections, throttling, a slow endpoint, an
- * expired and a denied token.
+ * SECONDS [SEED]` against the endpoint of the environment, whose faults it sets with the command in
+ * $DSQL. Short lives, more callers than connections, dropped connections, throttling, a slow
+ * endpoint, an expired and a denied token.
  */
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -19,6 +19,7 @@ enum { WORKERS = 16, CONNECTIONS = 8 };
 
 static struct dsql_pool *pool;
 static _Atomic bool stop, rest;
+static uint64_t seed; /* of callers, and of the order in which faults come */
 
 static void sleep_ms(int64_t ms)
 {
@@ -36,7 +37,7 @@ static void set_fault(const char *text)
 
 static void *work(void *arg)
 {
-    struct dsql_rng rng = dsql_rng_seeded((uint64_t)(uintptr_t)arg);
+    struct dsql_rng rng = dsql_rng_seeded(seed * 1000 + (uint64_t)(uintptr_t)arg);
     while (!atomic_load(&stop)) {
         struct dsql_conn *conn;
         struct dsql_err err;
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
     struct dsql_err err;
     pthread_t threads[WORKERS];
     int64_t tenth_ms = (argc > 1 ? strtol(argv[1], NULL, 10) : 10) * 100;
+    seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     if (dsql_pool_options_env(&options, &err) != DSQL_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
@@ -89,12 +91,15 @@ int main(int argc, char **argv)
         [6] = "connect-latency=0ms expire=1x drop=50%",
         [8] = "deny=1x drop=100%",
     };
-    for (int i = 0; i < 10; i++) {
+    int first = (int)(seed % 10);
+    for (int n = 0; n < 10; n++) {
+        int i = (first + n) % 10;
         atomic_store(&rest, i == 3 || i == 7); /* connections grow old unused */
         if (faults[i])
             set_fault(faults[i]);
         sleep_ms(tenth_ms);
     }
+    atomic_store(&rest, false);
     atomic_store(&stop, true);
     for (int i = 0; i < WORKERS; i++)
         (void)pthread_join(threads[i], NULL);

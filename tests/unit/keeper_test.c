@@ -447,12 +447,28 @@ TEST(a_warmup_that_fails_waits_longer_each_time_and_gives_up)
         assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 1);
         assert_false(dsql_keeper_is_warm(&d.k));
         desk_fail_all(&d, DSQL_CONNECT_NETWORK);
-        assert_in_range(d.verdict.retry_ns, wait_ns / 2, wait_ns);
+        assert_in_range(d.verdict.retry_ns, wait_ns / 2, wait_ns + wait_ns / 2);
         d.now = dsql_mono_add(d.now, d.verdict.retry_ns);
         wait_ns = 2 * wait_ns < 5 * DSQL_S ? 2 * wait_ns : 5 * DSQL_S;
     }
     assert_true(dsql_keeper_is_warm(&d.k)); /* the first never came: none will */
     desk_fini(&d);
+}
+
+TEST(waits_of_the_warmup_are_spread_from_half_to_one_and_a_half)
+{
+    int64_t shortest_ns = INT64_MAX, longest_ns = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct desk d = standard_desk(5, 4);
+        d.k.rng = dsql_rng_seeded(seed);
+        (void)desk_turn(&d);
+        desk_fail_all(&d, DSQL_CONNECT_NETWORK);
+        shortest_ns = d.verdict.retry_ns < shortest_ns ? d.verdict.retry_ns : shortest_ns;
+        longest_ns = d.verdict.retry_ns > longest_ns ? d.verdict.retry_ns : longest_ns;
+        desk_fini(&d);
+    }
+    assert_in_range(shortest_ns, DSQL_S, 1100 * DSQL_MS);
+    assert_in_range(longest_ns, 2900 * DSQL_MS, 3 * DSQL_S);
 }
 
 TEST(one_of_the_warmup_that_never_comes_is_left_out)
@@ -730,6 +746,7 @@ int main(void)
         cmocka_unit_test(without_a_token_nothing_is_opened_and_no_permit_is_used),
         cmocka_unit_test(the_warmup_opens_one_after_the_other_then_ticks_come),
         cmocka_unit_test(a_warmup_that_fails_waits_longer_each_time_and_gives_up),
+        cmocka_unit_test(waits_of_the_warmup_are_spread_from_half_to_one_and_a_half),
         cmocka_unit_test(one_of_the_warmup_that_never_comes_is_left_out),
         cmocka_unit_test(a_warmup_that_is_hopeless_ends_at_once),
         cmocka_unit_test(a_successor_is_opened_first_where_there_is_room),
