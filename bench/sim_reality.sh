@@ -1,11 +1,14 @@
 #!/bin/bash
 # The simulator beside the real thing: four processes with 50 connections each, that live for less than a
 # minute, against `dsql local` in real time, and the same fleet on paper with twenty seeds. Prints the
-# largest differences and draws both into one chart.       sim_reality.sh BUILD_DIR [CHART.svg]
+# largest differences and draws both into one chart. Then one process with callers, half of whose connections are
+# dropped: fill time, opens, empties and discards by reason, side by side.
+#     sim_reality.sh BUILD_DIR [CHART.svg]        with callers only: CALLERS_ONLY=1
 set -euo pipefail
 build=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+fleet() { # fleet CHART
 cat >"$scratch/fleet.yaml" <<'Y'
 duration: 90s
 cluster: {connectLatency: 15ms, connectLatencyTail: 10ms}
@@ -85,4 +88,51 @@ panel("opens a second, over 5 s", 245, 40, None, rate(mean[0]), None, rate(real[
 out.append('<text x="430" y="425" fill="#1f5f99">simulated, 20 seeds</text><text x="570" y="425" fill="#c0392b">against dsql local</text></svg>')
 open(chart, "w").write("\n".join(out) + "\n")
 PY
-"$build/dsql" local exec -- python3 "$scratch/compare.py" "$build/tests/budget_member" "$scratch" "${2:-$scratch/chart.svg}"
+"$build/dsql" local exec -- python3 "$scratch/compare.py" "$build/tests/budget_member" "$scratch" "$1"
+}
+
+# Ten connections that live for 15 to 25 s, 8 of them in use on average, callers in groups of four. At 30 s every second
+# connection is dropped, and five new ones take 2.5 s.
+callers() {
+    cat >"$scratch/callers.yaml" <<'Y'
+duration: 60s
+cluster: {connectLatency: 15ms, connectLatencyTail: 10ms}
+budget: {kind: local, rate: 2, burst: 2}
+pool: {targetReady: 10, baseLifetime: 20s, lifetimeJitter: 10s, guardWindow: 3s}
+services: [{name: process, workload: {spawn: 20ms, burst: 4, hold: 30ms, holdJitter: 20ms, maxInUse: 64}}]
+events: [{at: 30s, what: drop, fraction: 0.5}]
+Y
+    for seed in $(seq 20); do
+        "$build/dsql" sim run "$scratch/callers.yaml" --seed "$seed" --csv "$scratch/$seed.csv" --json >"$scratch/$seed.json"
+    done
+    export DSQL_POOL_MAX_OPEN=10 DSQL_RESERVOIR_ENABLED=true DSQL_RESERVOIR_BASE_LIFETIME=20s DSQL_RESERVOIR_LIFETIME_JITTER=10s \
+        DSQL_RESERVOIR_GUARD_WINDOW=3s DSQL_RESERVOIR_LOW_WATERMARK=0 DSQL_CONNECTION_RATE_LIMIT=2 \
+        DSQL_CONNECTION_BURST_LIMIT=2 DSQL_STAGGERED_STARTUP=false DSQL_LOG_LEVEL=error
+    for n in 1 2 3; do
+        # shellcheck disable=SC2016 # expanded by the inner shell
+        "$build/dsql" local exec -- bash -c '(sleep 30; "$1" local fault drop=50% >/dev/null) & "$2" 60 20 4 30 20; wait' \
+            bash "$(realpath "$build/dsql")" "$(realpath "$build/bench/reality_bench")" >"$scratch/real.$n"
+    done
+    python3 - "$scratch" <<'PY'
+import csv, json, re, sys
+scratch = sys.argv[1]
+real = [dict((k, int(v)) for k, v in re.findall(r"(\w+)=(-?\d+)", open(f"{scratch}/real.{n}").read())) for n in (1, 2, 3)]
+sims = []
+for seed in range(1, 21):
+    last = list(csv.DictReader(open(f"{scratch}/{seed}.csv")))[-1]
+    run = json.load(open(f"{scratch}/{seed}.json"))
+    row = {k.removeprefix("discards_"): int(v) for k, v in last.items() if k.startswith("discards_")}
+    row.update(opens=int(last["opens"]), empties=int(last["empties"]), checkouts=run["checkouts"],
+               full_ms=round(1000 * (run["services"][0]["full_in_seconds"] or -0.001)))
+    sims.append(row)
+first = ["full_ms", "opens", "checkouts", "empties"]
+print(f"{'a process with callers':33} {'real, three runs':>24} {'on paper, mean of 20':>22}  least and most")
+for name in first + [k for k in sims[0] if k not in first]:
+    seen, drawn = [r.get(name, 0) for r in real], [s[name] for s in sims]
+    if max(seen + drawn) > 0:
+        print(f"{name:33} {' '.join(f'{v:7}' for v in seen):>24} {sum(drawn) / len(drawn):22.1f}  {min(drawn)} to {max(drawn)}")
+PY
+}
+
+[ -n "${CALLERS_ONLY:-}" ] || fleet "${2:-$scratch/chart.svg}"
+callers
