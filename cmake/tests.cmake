@@ -88,6 +88,7 @@ foreach(source IN LISTS sources)
     target_link_libraries(${name} PRIVATE dsql_test_support)
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-cast-qual)
 endforeach()
+target_link_options(store_again PRIVATE -Wl,--wrap=dsql_wire_look)
 
 # Whole programs. They get the source tree, the build tree and a scratch folder of their own.
 file(GLOB sources CONFIGURE_DEPENDS tests/integ/*.sh)

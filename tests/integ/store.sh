@@ -14,6 +14,7 @@ expect 0 "$dsql" local exec -- bash -c '
     "$programs/store_script"
     "$programs/store_large"
     "$dsql" schema verify --deep
+    "$programs/store_again"
     "$programs/store_schema" complete
     psql -qc "alter table queue rename column message_encoding to other"
     "$programs/store_schema" "missing column queue.message_encoding"
@@ -27,6 +28,7 @@ contains "$out" 'scripts; shard lock 1'
 contains "$out" 'scripts; shard lock 2'
 contains "$out" 'large values: 47 homes, three ways'
 contains "$out" 'is complete, and so is every large value'
+contains "$out" 'scripts run again'
 printf '%s\n' "$out"
 
 # What `make test-cluster` runs, with this endpoint for a cluster; it leaves one alone that is in use.
