@@ -20,6 +20,8 @@ hidden-write-missed|src/tx/wire_answer.c|e->verb == DSQL_VERB_COUNTED|e->verb >=
 unknown-hidden-by-body|src/tx/run.c|failed == DSQL_COMMIT_UNKNOWN)|false)
 lost-is-certain|src/tx/wire_fail.c|if (commit_in_flight(wire))|if (false)
 forgetting-not-seen|src/tx/prepared.c|tag\[0\] == .D. \&\&|false \&\&
+script-fence-unraised|src/tx/script.c|if (!step->expect .*$|if (true)
+script-all-single|src/tx/script.c|its.single = script->count == 1.*$|its.single = true;
 name-not-renewed|src/tx/wire_fail.c|\.stale_plan = true|.stale_plan = false
 '
 

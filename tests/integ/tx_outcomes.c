@@ -11,6 +11,7 @@
 
 #include "support/outcome_script.h"
 #include "support/tx_db.h"
+#include "tx/script.h"
 
 enum { CASES = 250, TRANSACTIONS_MAX = 3, SERIALS_MAX = 1 << 22, TEXT = 512 };
 
@@ -92,33 +93,51 @@ static const char *text_of(const struct script *s, int op, int try_number, char 
     return texts[o->kind];
 }
 
-static enum dsql_rc run_op(struct dsql_tx *tx, const struct script *s, int op, struct dsql_err *err)
+/* An operation as a statement, and its memory. */
+struct made {
+    char text[TEXT], name[32];
+    struct dsql_stmt stmt;
+    struct dsql_param params[2];
+    size_t count;
+    struct dsql_fence fence;
+    bool fenced;
+};
+
+static void make(const struct script *s, int op, int try_number, struct made *out)
 {
     const struct script_op *o = &s->op[op];
-    if (o->kind == OP_TAKE_WRONG)
-        return dsql_tx_take(tx, (struct dsql_ticket){9999}, NULL, NULL, err);
-    char own[TEXT], name[32];
     int64_t first;
-    (void)script_rows(s, dsql_tx_try(tx), op, &first);
-    snprintf(name, sizeof(name), "op%d_%d", (int)o->kind,
+    (void)script_rows(s, try_number, op, &first);
+    snprintf(out->name, sizeof(out->name), "op%d_%d", (int)o->kind,
              o->kind == OP_CONTROL || o->kind == OP_COPY_OUT ? o->variant : 0);
-    struct dsql_stmt stmt = {.name = name, .sql = text_of(s, op, dsql_tx_try(tx), own)};
-    stmt.flags = (o->prepared && o->kind != OP_PREPARE ? DSQL_STMT_PREPARE : 0) |
-                 (o->kind == OP_READ ? DSQL_STMT_READ : 0) |
-                 (o->kind == OP_RAISING ? DSQL_STMT_RAISES : 0);
-    struct dsql_param params[] = {dsql_i64(first), dsql_i32(o->rows)};
-    size_t count = strstr(stmt.sql, "$2") ? 2 : strstr(stmt.sql, "$1") ? 1 : 0;
-    if (o->kind == OP_FENCE || o->kind == OP_HIDDEN_FENCE || o->kind == OP_RAISING) {
-        struct dsql_fence fence = {"thing", "1", "token 1", o->fence_rows};
-        return o->how == HOW_EXEC ? dsql_cas(tx, &stmt, params, count, &fence, err)
-                                  : dsql_cas_defer(tx, &stmt, params, count, &fence, err);
-    }
+    out->stmt = (struct dsql_stmt){.name = out->name, .sql = text_of(s, op, try_number, out->text)};
+    out->stmt.flags = (o->prepared && o->kind != OP_PREPARE ? DSQL_STMT_PREPARE : 0) |
+                      (o->kind == OP_READ ? DSQL_STMT_READ : 0) |
+                      (o->kind == OP_RAISING ? DSQL_STMT_RAISES : 0);
+    out->params[0] = dsql_i64(first);
+    out->params[1] = dsql_i32(o->rows);
+    const char *sql = out->stmt.sql ? out->stmt.sql : ""; /* OP_TAKE_WRONG is none */
+    out->count = strstr(sql, "$2") ? 2 : strstr(sql, "$1") ? 1 : 0;
+    out->fence = (struct dsql_fence){"thing", "1", "token 1", o->fence_rows};
+    out->fenced = o->kind == OP_FENCE || o->kind == OP_HIDDEN_FENCE || o->kind == OP_RAISING;
+}
+
+static enum dsql_rc run_op(struct dsql_tx *tx, const struct script *s, int op, struct dsql_err *err)
+{
+    enum script_how how = s->op[op].how;
+    struct made m;
     struct dsql_ticket ticket;
-    if (o->how == HOW_EXEC)
-        return dsql_tx_exec(tx, &stmt, params, count, NULL, err);
-    if (o->how == HOW_DEFER)
-        return dsql_tx_defer(tx, &stmt, params, count, err);
-    return dsql_tx_send(tx, &stmt, params, count, &ticket, err);
+    if (s->op[op].kind == OP_TAKE_WRONG)
+        return dsql_tx_take(tx, (struct dsql_ticket){9999}, NULL, NULL, err);
+    make(s, op, dsql_tx_try(tx), &m);
+    if (m.fenced)
+        return how == HOW_EXEC ? dsql_cas(tx, &m.stmt, m.params, m.count, &m.fence, err)
+                               : dsql_cas_defer(tx, &m.stmt, m.params, m.count, &m.fence, err);
+    if (how == HOW_EXEC)
+        return dsql_tx_exec(tx, &m.stmt, m.params, m.count, NULL, err);
+    if (how == HOW_DEFER)
+        return dsql_tx_defer(tx, &m.stmt, m.params, m.count, err);
+    return dsql_tx_send(tx, &m.stmt, m.params, m.count, &ticket, err);
 }
 
 /* -- Transactions. */
@@ -180,6 +199,50 @@ static enum dsql_rc run_manually(struct running *r, struct dsql_err *err)
     return r->first == DSQL_OK && script_applies_at_once(r->s) ? DSQL_APPLIED : DSQL_NOT_FOUND;
 }
 
+/* The steps of a script: the owner's mark, and the operations. */
+struct steps {
+    struct running *r;
+    struct made made[SCRIPT_OPS_MAX];
+    struct dsql_param mark[2];
+    struct dsql_step step[SCRIPT_OPS_MAX + 1];
+    size_t count;
+};
+
+/* Before each try: every row tells which try has written it. */
+static enum dsql_rc make_steps(void *arg, struct dsql_err *err)
+{
+    struct steps *steps = arg;
+    const struct script *s = steps->r->s;
+    (void)err;
+    steps->r->tries++;
+    steps->count = 0;
+    if (s->settles) {
+        steps->mark[0] = dsql_i64(s->serial);
+        steps->mark[1] = dsql_i64(steps->r->tries);
+        steps->step[steps->count++] = (struct dsql_step){&MARK, steps->mark, 2, NULL};
+    }
+    for (int i = 0; i < s->ops; i++) {
+        struct made *m = &steps->made[i];
+        make(s, i, steps->r->tries, m);
+        steps->step[steps->count++] =
+            (struct dsql_step){&m->stmt, m->params, m->count, m->fenced ? &m->fence : NULL};
+    }
+    if (s->cancel_at >= 0 && steps->r->tries > 0)
+        dsql_cancel_fire(steps->r->policy.cancel);
+    return DSQL_OK;
+}
+
+static enum dsql_rc run_as_script(struct running *r, struct dsql_err *err)
+{
+    static struct steps steps;
+    steps = (struct steps){.r = r};
+    r->tries = -1; /* the steps are counted before the first try */
+    (void)make_steps(&steps, err);
+    struct dsql_script script = {
+        .steps = steps.step, .count = steps.count, .before = make_steps, .arg = &steps};
+    return dsql_script_run_on(&db.source, "outcome", &script, &r->policy, err);
+}
+
 static enum dsql_rc run_script(struct running *r, struct dsql_err *err)
 {
     static const char *const names[FAULT_COUNT] = {
@@ -199,7 +262,7 @@ static enum dsql_rc run_script(struct running *r, struct dsql_err *err)
     r->policy.retry.conflict_alert = 0;
     r->policy.retry.max_retries = r->policy.retry.reconnects = s->retries;
     r->policy.timeout_ns = s->deadline_ms * DSQL_MS;
-    r->policy.single = script_is_single(s);
+    r->policy.single = s->mode != MODE_SCRIPT && script_is_single(s);
     if (s->settles) {
         char text[TEXT];
         snprintf(text, sizeof(text), "INSERT INTO o VALUES (%lld, 0)", (long long)s->serial);
@@ -212,8 +275,9 @@ static enum dsql_rc run_script(struct running *r, struct dsql_err *err)
     if (names[s->fault])
         fault(names[s->fault]);
     bool runs = s->mode == MODE_RUN || s->mode == MODE_SINGLE;
-    enum dsql_rc rc = runs ? dsql_tx_run_on(&db.source, "outcome", body, r, &r->policy, err)
-                           : run_manually(r, err);
+    enum dsql_rc rc = s->mode == MODE_SCRIPT ? run_as_script(r, err)
+                      : runs ? dsql_tx_run_on(&db.source, "outcome", body, r, &r->policy, err)
+                             : run_manually(r, err);
     if (names[s->fault])
         fault("clear");
     dsql_cancel_destroy(r->policy.cancel);

@@ -7,7 +7,7 @@ static const char *const kinds[OP_KINDS] = {
     "raising",  "duplicate", "error",  "syntax",  "two",     "control",
     "copy-out", "copy-in",   "forget", "discard", "prepare", "take-wrong"};
 static const char *const hows[HOW_COUNT] = {"exec", "defer", "send"};
-static const char *const modes[MODE_COUNT] = {"run", "manual", "single", "single-manual"};
+static const char *const modes[MODE_COUNT] = {"run", "manual", "single", "single-manual", "script"};
 static const char *const faults[FAULT_COUNT] = {
     "none",         "conflict",           "conflict-commit",
     "unavailable",  "unavailable-commit", "unavailable-applied",
@@ -49,12 +49,13 @@ static void draw_op(struct prop *p, bool faulty, struct script_op *op)
 
 bool script_is_single(const struct script *s)
 {
-    return s->mode == MODE_SINGLE || s->mode == MODE_SINGLE_MANUAL;
+    return s->mode == MODE_SINGLE || s->mode == MODE_SINGLE_MANUAL ||
+           (s->mode == MODE_SCRIPT && s->ops == 1 && !s->settles);
 }
 
 static bool is_run(const struct script *s)
 {
-    return s->mode == MODE_RUN || s->mode == MODE_SINGLE;
+    return s->mode == MODE_RUN || s->mode == MODE_SINGLE || s->mode == MODE_SCRIPT;
 }
 
 void script_draw(struct prop *p, int64_t serial, struct script *out)
@@ -68,7 +69,7 @@ void script_draw(struct prop *p, int64_t serial, struct script *out)
     out->retries = draw(p, 3);
     out->ignores = draw(p, 2);
     out->rolls_back = draw(p, 8) == 7;
-    out->settles = out->mode == MODE_RUN && draw(p, 4) == 3;
+    out->settles = (out->mode == MODE_RUN || out->mode == MODE_SCRIPT) && draw(p, 4) == 3;
     out->body_rc = draw(p, 6) == 5 ? ends[draw(p, DSQL_COUNT_OF(ends))] : DSQL_OK;
     out->ops = script_is_single(out) && draw(p, 4) < 3 ? 1 : draw(p, SCRIPT_OPS_MAX + 1);
     for (int i = 0; i < out->ops; i++)
@@ -77,6 +78,10 @@ void script_draw(struct prop *p, int64_t serial, struct script *out)
         out->cancel_at = draw(p, SCRIPT_OPS_MAX + 1);
     if (out->fault == FAULT_SLOW)
         out->deadline_ms = 1 + draw(p, 60);
+    if (out->mode == MODE_SCRIPT) {
+        out->ignores = out->rolls_back = false;
+        out->body_rc = DSQL_OK;
+    }
 }
 
 void script_show(const struct script *s, char *out, size_t cap)
@@ -141,7 +146,7 @@ static bool passes(const struct script_op *op)
 
 bool script_applies_at_once(const struct script *s)
 {
-    if (!script_is_single(s) || s->ops == 0)
+    if (!script_is_single(s) || s->ops == 0 || s->mode == MODE_SCRIPT)
         return false;
     const struct script_op *op = &s->op[0];
     if (!passes(op) || op->how != HOW_EXEC || op->kind == OP_READ || s->cancel_at == 0)
@@ -151,10 +156,17 @@ bool script_applies_at_once(const struct script *s)
     return !has_fence(op) || (op->kind == OP_RAISING && op->fence_rows == 0);
 }
 
+/* A script can expect only what the server raises. */
+static bool is_refused(const struct script *s, const struct script_op *op)
+{
+    return s->mode == MODE_SCRIPT && has_fence(op) &&
+           (op->kind != OP_RAISING || op->fence_rows != 0);
+}
+
 static bool fails_in_body(const struct script *s)
 {
     for (int i = 0; i < s->ops; i++)
-        if (!passes(&s->op[i]))
+        if (!passes(&s->op[i]) || is_refused(s, &s->op[i]))
             return true;
     return script_is_single(s) && s->ops > 1;
 }

@@ -45,7 +45,15 @@ struct script_op {
     int variant;
 };
 
-enum script_mode { MODE_RUN, MODE_MANUAL, MODE_SINGLE, MODE_SINGLE_MANUAL, MODE_COUNT };
+enum script_mode {
+    MODE_RUN,
+    MODE_MANUAL,
+    MODE_SINGLE,
+    MODE_SINGLE_MANUAL,
+    MODE_SCRIPT, /* dsql_script_run(): everything is known beforehand, and nobody asks how it goes
+                  */
+    MODE_COUNT
+};
 
 enum script_fault {
     FAULT_NONE,
@@ -101,7 +109,8 @@ enum script_said script_said(enum dsql_rc rc);
 /* Which of them are right, as bits, should the service do what the script has it do. */
 unsigned script_allowed(const struct script *s);
 
-/* Whether it is a single-statement run, in which a second operation is refused. */
+/* Whether it is one statement without BEGIN and COMMIT: a single-statement run, in which a second
+ * operation is refused, or a script of one step. */
 bool script_is_single(const struct script *s);
 
 /* Whether its first operation is a transaction by itself that has changed something as soon as its
