@@ -75,7 +75,8 @@ fuzz: bootstrap-test ## fuzz each parser for FUZZ_SECONDS (60)
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-docs: all ## print the reference pages in docs/, the dashboard and the alerts anew from the tables
+docs: all ## print the reference pages in docs/, the dashboard, the alerts and the adapter's arguments anew from the tables
+	@cmake/catalog.py --go > integrations/temporal/dsql/catalog.go
 	@$(BUILD)/dsql help config --markdown > docs/configuration.md
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md

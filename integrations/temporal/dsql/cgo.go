@@ -268,9 +268,9 @@ func limit(ctx context.Context) C.int64_t {
 }
 
 // call runs one method, in tx or on the pool.
-func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answer, error) {
+func (e *engine) call(ctx context.Context, tx *txState, a *args) (answer, error) {
 	if p := planOf(ctx); p != nil {
-		return p.call(op, a)
+		return p.call(a.op, a)
 	}
 	var inTx *C.struct_dsql_store_tx
 	var cancel *C.struct_dsql_cancel
@@ -294,7 +294,7 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 			return answer{}, err
 		}
 		if tx.c == nil {
-			return answer{}, fmt.Errorf("dsql: %s: the transaction is over", opName(op))
+			return answer{}, fmt.Errorf("dsql: %s: the transaction is over", opName(a.op))
 		}
 		if ctx != tx.ctx {
 			defer tx.waker.also(ctx)()
@@ -307,7 +307,7 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 		values = (*C.struct_bridge_value)(unsafe.Pointer(&a.values[0]))
 	}
 	a.bytes = append(a.bytes, 0) // there is an address even if nothing was put in
-	rc := C.bridge_call(e.c, inTx, operationOf(ctx), op, values, C.size_t(a.fields()), C.size_t(a.rows),
+	rc := C.bridge_call(e.c, inTx, operationOf(ctx), a.op, values, C.size_t(a.fields()), C.size_t(a.rows),
 		unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), &out)
 	e.heard(rc)
 	got := answer{affected: int64(out.result.affected)}
@@ -319,7 +319,7 @@ func (e *engine) call(ctx context.Context, tx *txState, op C.int, a *args) (answ
 	if rc == 0 {
 		return got, nil
 	}
-	err := newError(opName(op), rc, &out.err)
+	err := newError(opName(a.op), rc, &out.err)
 	note(ctx, tx != nil, err)
 	return got, outward(ctx, err)
 }

@@ -25,16 +25,12 @@ const (
 
 // Namespaces.
 
-func (q crud) writeNamespace(ctx context.Context, op C.int, r *sqlplugin.NamespaceRow) (sql.Result, error) {
-	return q.exec(ctx, op, namespacePartition, r.ID, r.Name, r.IsGlobal, r.Data, r.DataEncoding, r.NotificationVersion)
-}
-
 func (q crud) InsertIntoNamespace(ctx context.Context, r *sqlplugin.NamespaceRow) (sql.Result, error) {
-	return q.writeNamespace(ctx, C.DSQL_OP_InsertIntoNamespace, r)
+	return q.exec(ctx, new(args).InsertIntoNamespace(namespacePartition, r.ID, r.Name, r.IsGlobal, r.Data, r.DataEncoding, r.NotificationVersion))
 }
 
 func (q crud) UpdateNamespace(ctx context.Context, r *sqlplugin.NamespaceRow) (sql.Result, error) {
-	return q.writeNamespace(ctx, C.DSQL_OP_UpdateNamespace, r)
+	return q.exec(ctx, new(args).UpdateNamespace(namespacePartition, r.ID, r.Name, r.IsGlobal, r.Data, r.DataEncoding, r.NotificationVersion))
 }
 
 // deref is NULL for no pointer.
@@ -49,8 +45,8 @@ func (q crud) SelectFromNamespace(ctx context.Context, f sqlplugin.NamespaceFilt
 	if f.ID != nil && f.Name != nil {
 		return nil, serviceerror.NewInternal("either the ID or the name of a namespace, not both")
 	}
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromNamespace, namespacePartition, deref(f.ID), deref(f.Name),
-		deref(f.GreaterThanID), f.PageSize)
+	a, err := q.query(ctx, new(args).SelectFromNamespace(namespacePartition, deref(f.ID), deref(f.Name),
+		deref(f.GreaterThanID), f.PageSize))
 	return list(a, err, func(a *answer) sqlplugin.NamespaceRow {
 		return sqlplugin.NamespaceRow{
 			ID: primitives.UUID(a.bytes()), Name: a.text(), IsGlobal: a.bool(),
@@ -60,65 +56,65 @@ func (q crud) SelectFromNamespace(ctx context.Context, f sqlplugin.NamespaceFilt
 }
 
 func (q crud) DeleteFromNamespace(ctx context.Context, f sqlplugin.NamespaceFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromNamespace, namespacePartition, deref(f.ID), deref(f.Name))
+	return q.exec(ctx, new(args).DeleteFromNamespace(namespacePartition, deref(f.ID), deref(f.Name)))
 }
 
-func (q crud) namespaceMetadata(ctx context.Context, op C.int) (*sqlplugin.NamespaceMetadataRow, error) {
-	a, err := q.query(ctx, op, namespacePartition)
+func (q crud) namespaceMetadata(ctx context.Context, in *args) (*sqlplugin.NamespaceMetadataRow, error) {
+	a, err := q.query(ctx, in)
 	return one(a, err, func(a *answer) sqlplugin.NamespaceMetadataRow {
 		return sqlplugin.NamespaceMetadataRow{NotificationVersion: a.i64()}
 	})
 }
 
 func (q crud) LockNamespaceMetadata(ctx context.Context) (*sqlplugin.NamespaceMetadataRow, error) {
-	return q.namespaceMetadata(ctx, C.DSQL_OP_LockNamespaceMetadata)
+	return q.namespaceMetadata(ctx, new(args).LockNamespaceMetadata(namespacePartition))
 }
 
 func (q crud) SelectFromNamespaceMetadata(ctx context.Context) (*sqlplugin.NamespaceMetadataRow, error) {
-	return q.namespaceMetadata(ctx, C.DSQL_OP_SelectFromNamespaceMetadata)
+	return q.namespaceMetadata(ctx, new(args).SelectFromNamespaceMetadata(namespacePartition))
 }
 
 func (q crud) UpdateNamespaceMetadata(ctx context.Context, r *sqlplugin.NamespaceMetadataRow) (sql.Result, error) {
-	return q.cas(ctx, C.DSQL_OP_UpdateNamespaceMetadata, namespacePartition, r.NotificationVersion)
+	return q.cas(ctx, new(args).UpdateNamespaceMetadata(namespacePartition, r.NotificationVersion))
 }
 
 // The cluster and its members.
 
 func (q crud) SaveClusterMetadata(ctx context.Context, r *sqlplugin.ClusterMetadataRow) (sql.Result, error) {
-	return q.cas(ctx, C.DSQL_OP_SaveClusterMetadata, clusterPartition, r.ClusterName, r.Version, r.Data, r.DataEncoding)
+	return q.cas(ctx, new(args).SaveClusterMetadata(clusterPartition, r.ClusterName, r.Version, r.Data, r.DataEncoding))
 }
 
-func (q crud) clusterMetadata(ctx context.Context, op C.int, name string) (*sqlplugin.ClusterMetadataRow, error) {
-	a, err := q.query(ctx, op, clusterPartition, name)
+func (q crud) clusterMetadata(ctx context.Context, in *args, name string) (*sqlplugin.ClusterMetadataRow, error) {
+	a, err := q.query(ctx, in)
 	return one(a, err, func(a *answer) sqlplugin.ClusterMetadataRow {
 		return sqlplugin.ClusterMetadataRow{ClusterName: name, Data: a.bytes(), DataEncoding: a.text(), Version: a.i64()}
 	})
 }
 
 func (q crud) GetClusterMetadata(ctx context.Context, f *sqlplugin.ClusterMetadataFilter) (*sqlplugin.ClusterMetadataRow, error) {
-	return q.clusterMetadata(ctx, C.DSQL_OP_GetClusterMetadata, f.ClusterName)
+	return q.clusterMetadata(ctx, new(args).GetClusterMetadata(clusterPartition, f.ClusterName), f.ClusterName)
 }
 
 func (q crud) WriteLockGetClusterMetadata(ctx context.Context, f *sqlplugin.ClusterMetadataFilter) (*sqlplugin.ClusterMetadataRow, error) {
-	return q.clusterMetadata(ctx, C.DSQL_OP_WriteLockGetClusterMetadata, f.ClusterName)
+	return q.clusterMetadata(ctx, new(args).WriteLockGetClusterMetadata(clusterPartition, f.ClusterName), f.ClusterName)
 }
 
 func (q crud) ListClusterMetadata(ctx context.Context, f *sqlplugin.ClusterMetadataFilter) ([]sqlplugin.ClusterMetadataRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_ListClusterMetadata, clusterPartition, optional(f.ClusterName), f.PageSize)
+	a, err := q.query(ctx, new(args).ListClusterMetadata(clusterPartition, optional(f.ClusterName), f.PageSize))
 	return list(a, err, func(a *answer) sqlplugin.ClusterMetadataRow {
 		return sqlplugin.ClusterMetadataRow{ClusterName: a.text(), Data: a.bytes(), DataEncoding: a.text(), Version: a.i64()}
 	})
 }
 
 func (q crud) DeleteClusterMetadata(ctx context.Context, f *sqlplugin.ClusterMetadataFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteClusterMetadata, clusterPartition, f.ClusterName)
+	return q.exec(ctx, new(args).DeleteClusterMetadata(clusterPartition, f.ClusterName))
 }
 
 func (q crud) GetClusterMembers(ctx context.Context, f *sqlplugin.ClusterMembershipFilter) ([]sqlplugin.ClusterMembershipRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_GetClusterMembers, membershipPartition, optionalBytes(f.HostIDEquals),
+	a, err := q.query(ctx, new(args).GetClusterMembers(membershipPartition, optionalBytes(f.HostIDEquals),
 		optional(f.RPCAddressEquals), optional(int64(f.RoleEquals)), optional(f.LastHeartbeatAfter),
 		optional(f.RecordExpiryAfter), optional(f.SessionStartedAfter), optionalBytes(f.HostIDGreaterThan),
-		optional(f.MaxRecordCount))
+		optional(f.MaxRecordCount)))
 	return list(a, err, func(a *answer) sqlplugin.ClusterMembershipRow {
 		return sqlplugin.ClusterMembershipRow{
 			HostID: a.bytes(), RPCAddress: a.text(), RPCPort: uint16(a.i64()), Role: persistence.ServiceType(a.i64()),
@@ -128,34 +124,34 @@ func (q crud) GetClusterMembers(ctx context.Context, f *sqlplugin.ClusterMembers
 }
 
 func (q crud) UpsertClusterMembership(ctx context.Context, r *sqlplugin.ClusterMembershipRow) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_UpsertClusterMembership, membershipPartition, r.HostID, r.RPCAddress, r.RPCPort,
-		int32(r.Role), r.SessionStart, r.LastHeartbeat, r.RecordExpiry)
+	return q.exec(ctx, new(args).UpsertClusterMembership(membershipPartition, r.HostID, r.RPCAddress, int32(r.RPCPort),
+		int32(r.Role), r.SessionStart, r.LastHeartbeat, r.RecordExpiry))
 }
 
 func (q crud) PruneClusterMembership(ctx context.Context, f *sqlplugin.PruneClusterMembershipFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_PruneClusterMembership, membershipPartition, f.PruneRecordsBefore)
+	return q.exec(ctx, new(args).PruneClusterMembership(membershipPartition, f.PruneRecordsBefore))
 }
 
 // Nexus endpoints.
 
 func (q crud) InitializeNexusEndpointsTableVersion(ctx context.Context) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_InitializeNexusEndpointsTableVersion, nexusPartition)
+	return q.exec(ctx, new(args).InitializeNexusEndpointsTableVersion(nexusPartition))
 }
 
 func (q crud) IncrementNexusEndpointsTableVersion(ctx context.Context, last int64) (sql.Result, error) {
-	return q.cas(ctx, C.DSQL_OP_IncrementNexusEndpointsTableVersion, nexusPartition, last)
+	return q.cas(ctx, new(args).IncrementNexusEndpointsTableVersion(nexusPartition, last))
 }
 
 func (q crud) GetNexusEndpointsTableVersion(ctx context.Context) (int64, error) {
-	return q.number(ctx, C.DSQL_OP_GetNexusEndpointsTableVersion, nexusPartition)
+	return q.number(ctx, new(args).GetNexusEndpointsTableVersion(nexusPartition))
 }
 
 func (q crud) InsertIntoNexusEndpoints(ctx context.Context, r *sqlplugin.NexusEndpointsRow) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_InsertIntoNexusEndpoints, r.ID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).InsertIntoNexusEndpoints(r.ID, r.Data, r.DataEncoding))
 }
 
 func (q crud) UpdateNexusEndpoint(ctx context.Context, r *sqlplugin.NexusEndpointsRow) (sql.Result, error) {
-	return q.cas(ctx, C.DSQL_OP_UpdateNexusEndpoint, r.ID, r.Version, r.Data, r.DataEncoding)
+	return q.cas(ctx, new(args).UpdateNexusEndpoint(r.ID, r.Version, r.Data, r.DataEncoding))
 }
 
 func nexusRow(a *answer) sqlplugin.NexusEndpointsRow {
@@ -163,15 +159,15 @@ func nexusRow(a *answer) sqlplugin.NexusEndpointsRow {
 }
 
 func (q crud) GetNexusEndpointByID(ctx context.Context, id []byte) (*sqlplugin.NexusEndpointsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_GetNexusEndpointByID, id)
+	a, err := q.query(ctx, new(args).GetNexusEndpointByID(id))
 	return one(a, err, nexusRow)
 }
 
 func (q crud) ListNexusEndpoints(ctx context.Context, f *sqlplugin.ListNexusEndpointsRequest) ([]sqlplugin.NexusEndpointsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_ListNexusEndpoints, optionalBytes(f.LastID), f.Limit)
+	a, err := q.query(ctx, new(args).ListNexusEndpoints(optionalBytes(f.LastID), f.Limit))
 	return list(a, err, nexusRow)
 }
 
 func (q crud) DeleteFromNexusEndpoints(ctx context.Context, id []byte) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromNexusEndpoints, id)
+	return q.exec(ctx, new(args).DeleteFromNexusEndpoints(id))
 }

@@ -1,10 +1,5 @@
 package dsql
 
-/*
-#include "bridge.h"
-*/
-import "C"
-
 import (
 	"context"
 	"database/sql"
@@ -16,11 +11,9 @@ type crud struct {
 	tx *txState
 }
 
-// exec runs a method that changes rows, with one input.
-func (q crud) exec(ctx context.Context, op C.int, fields ...any) (sql.Result, error) {
-	var a args
-	a.row(fields...)
-	got, err := q.e.call(ctx, q.tx, op, &a)
+// exec runs a method that changes rows.
+func (q crud) exec(ctx context.Context, in *args) (sql.Result, error) {
+	got, err := q.e.call(ctx, q.tx, in)
 	if err != nil {
 		return nil, inner(err)
 	}
@@ -28,36 +21,33 @@ func (q crud) exec(ctx context.Context, op C.int, fields ...any) (sql.Result, er
 }
 
 // cas is exec for methods whose inputs hold the expected token. Temporal's stores look at the count.
-func (q crud) cas(ctx context.Context, op C.int, fields ...any) (sql.Result, error) {
-	res, err := q.exec(ctx, op, fields...)
+func (q crud) cas(ctx context.Context, in *args) (sql.Result, error) {
+	res, err := q.exec(ctx, in)
 	if isConditionFailed(err) {
 		return result(0), nil
 	}
 	return res, err
 }
 
-// execRows is exec with any number of inputs.
-func execRows[R any](ctx context.Context, q crud, op C.int, rows []R, row func(*args, *R)) (sql.Result, error) {
-	var a args
+// execRows is exec with any number of inputs, which row adds one by one.
+func execRows[R any](ctx context.Context, q crud, rows []R, row func(*args, *R)) (sql.Result, error) {
+	if len(rows) == 0 {
+		return result(0), nil
+	}
+	var in args
 	for i := range rows {
-		row(&a, &rows[i])
+		row(&in, &rows[i])
 	}
-	got, err := q.e.call(ctx, q.tx, op, &a)
-	if err != nil {
-		return nil, inner(err)
-	}
-	return result(got.affected), nil
+	return q.exec(ctx, &in)
 }
 
-func (q crud) query(ctx context.Context, op C.int, fields ...any) (answer, error) {
-	var a args
-	a.row(fields...)
-	return q.e.call(ctx, q.tx, op, &a)
+func (q crud) query(ctx context.Context, in *args) (answer, error) {
+	return q.e.call(ctx, q.tx, in)
 }
 
 // number is a query whose answer is one.
-func (q crud) number(ctx context.Context, op C.int, fields ...any) (int64, error) {
-	a, err := q.query(ctx, op, fields...)
+func (q crud) number(ctx context.Context, in *args) (int64, error) {
+	a, err := q.query(ctx, in)
 	if err != nil {
 		return 0, err
 	}

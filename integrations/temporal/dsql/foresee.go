@@ -135,7 +135,7 @@ func readState(ctx context.Context, e *engine, run getExecution, request *persis
 		return run(ctx, request)
 	}
 	p := &plan{reads: map[C.int]answer{}}
-	p.of.row(request.ShardID, namespace, request.WorkflowID, runID)
+	p.of.SelectFromExecutions(request.ShardID, namespace, request.WorkflowID, runID)
 	calls := make([]planned, len(stateReads))
 	for i, op := range stateReads {
 		calls[i] = planned{op: op, in: p.of}

@@ -19,45 +19,42 @@ import (
 // Shards.
 
 func (q crud) InsertIntoShards(ctx context.Context, r *sqlplugin.ShardsRow) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_InsertIntoShards, r.ShardID, r.RangeID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).InsertIntoShards(r.ShardID, r.RangeID, r.Data, r.DataEncoding))
 }
 
 func (q crud) UpdateShards(ctx context.Context, r *sqlplugin.ShardsRow) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_UpdateShards, r.ShardID, r.RangeID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).UpdateShards(r.ShardID, r.RangeID, r.Data, r.DataEncoding))
 }
 
 func (q crud) SelectFromShards(ctx context.Context, f sqlplugin.ShardsFilter) (*sqlplugin.ShardsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromShards, f.ShardID)
+	a, err := q.query(ctx, new(args).SelectFromShards(f.ShardID))
 	return one(a, err, func(a *answer) sqlplugin.ShardsRow {
 		return sqlplugin.ShardsRow{ShardID: f.ShardID, RangeID: a.i64(), Data: a.bytes(), DataEncoding: a.text()}
 	})
 }
 
 func (q crud) ReadLockShards(ctx context.Context, f sqlplugin.ShardsFilter) (int64, error) {
-	return q.number(ctx, C.DSQL_OP_ReadLockShards, f.ShardID)
+	return q.number(ctx, new(args).ReadLockShards(f.ShardID))
 }
 
 func (q crud) WriteLockShards(ctx context.Context, f sqlplugin.ShardsFilter) (int64, error) {
-	return q.number(ctx, C.DSQL_OP_WriteLockShards, f.ShardID)
+	return q.number(ctx, new(args).WriteLockShards(f.ShardID))
 }
 
 // Executions.
 
-func (q crud) writeExecution(ctx context.Context, op C.int, r *sqlplugin.ExecutionsRow) (sql.Result, error) {
-	return q.exec(ctx, op, r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.DBRecordVersion,
-		r.NextEventID, r.LastWriteVersion, r.Data, r.DataEncoding, r.State, r.StateEncoding)
-}
-
 func (q crud) InsertIntoExecutions(ctx context.Context, r *sqlplugin.ExecutionsRow) (sql.Result, error) {
-	return q.writeExecution(ctx, C.DSQL_OP_InsertIntoExecutions, r)
+	return q.exec(ctx, new(args).InsertIntoExecutions(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.DBRecordVersion,
+		r.NextEventID, r.LastWriteVersion, r.Data, r.DataEncoding, r.State, r.StateEncoding))
 }
 
 func (q crud) UpdateExecutions(ctx context.Context, r *sqlplugin.ExecutionsRow) (sql.Result, error) {
-	return q.writeExecution(ctx, C.DSQL_OP_UpdateExecutions, r)
+	return q.exec(ctx, new(args).UpdateExecutions(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.DBRecordVersion,
+		r.NextEventID, r.LastWriteVersion, r.Data, r.DataEncoding, r.State, r.StateEncoding))
 }
 
 func (q crud) SelectFromExecutions(ctx context.Context, f sqlplugin.ExecutionsFilter) (*sqlplugin.ExecutionsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromExecutions, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.query(ctx, new(args).SelectFromExecutions(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID))
 	return one(a, err, func(a *answer) sqlplugin.ExecutionsRow {
 		return sqlplugin.ExecutionsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
@@ -68,11 +65,11 @@ func (q crud) SelectFromExecutions(ctx context.Context, f sqlplugin.ExecutionsFi
 }
 
 func (q crud) DeleteFromExecutions(ctx context.Context, f sqlplugin.ExecutionsFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromExecutions, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.exec(ctx, new(args).DeleteFromExecutions(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID))
 }
 
-func (q crud) lockExecution(ctx context.Context, op C.int, f sqlplugin.ExecutionsFilter) (int64, int64, error) {
-	a, err := q.query(ctx, op, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+func (q crud) lockExecution(ctx context.Context, in ofExecution, f sqlplugin.ExecutionsFilter) (int64, int64, error) {
+	a, err := q.query(ctx, in(new(args), f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -80,11 +77,11 @@ func (q crud) lockExecution(ctx context.Context, op C.int, f sqlplugin.Execution
 }
 
 func (q crud) ReadLockExecutions(ctx context.Context, f sqlplugin.ExecutionsFilter) (int64, int64, error) {
-	return q.lockExecution(ctx, C.DSQL_OP_ReadLockExecutions, f)
+	return q.lockExecution(ctx, (*args).ReadLockExecutions, f)
 }
 
 func (q crud) WriteLockExecutions(ctx context.Context, f sqlplugin.ExecutionsFilter) (int64, int64, error) {
-	return q.lockExecution(ctx, C.DSQL_OP_WriteLockExecutions, f)
+	return q.lockExecution(ctx, (*args).WriteLockExecutions, f)
 }
 
 // Current executions.
@@ -108,39 +105,36 @@ func currentRow(f sqlplugin.CurrentExecutionsFilter) func(*answer) sqlplugin.Cur
 	}
 }
 
-func (q crud) queryCurrent(ctx context.Context, op C.int, f sqlplugin.CurrentExecutionsFilter) (answer, error) {
-	return q.query(ctx, op, f.ShardID, f.NamespaceID, f.WorkflowID, archetype(f.ArchetypeID))
-}
-
-func (q crud) writeCurrent(ctx context.Context, op C.int, r *sqlplugin.CurrentExecutionsRow) (sql.Result, error) {
-	return q.exec(ctx, op, r.ShardID, r.NamespaceID, r.WorkflowID, archetype(r.ArchetypeID), r.RunID,
-		r.CreateRequestID, int32(r.State), int32(r.Status), r.StartTime, r.LastWriteVersion, r.Data, r.DataEncoding)
+func (q crud) queryCurrent(ctx context.Context, in func(*args, int32, primitives.UUID, string, any) *args, f sqlplugin.CurrentExecutionsFilter) (answer, error) {
+	return q.query(ctx, in(new(args), f.ShardID, f.NamespaceID, f.WorkflowID, archetype(f.ArchetypeID)))
 }
 
 func (q crud) LockCurrentExecutionsJoinExecutions(ctx context.Context, f sqlplugin.CurrentExecutionsFilter) ([]sqlplugin.CurrentExecutionsRow, error) {
-	a, err := q.queryCurrent(ctx, C.DSQL_OP_LockCurrentExecutionsJoinExecutions, f)
+	a, err := q.queryCurrent(ctx, (*args).LockCurrentExecutionsJoinExecutions, f)
 	return list(a, err, currentRow(f))
 }
 
 func (q crud) InsertIntoCurrentExecutions(ctx context.Context, r *sqlplugin.CurrentExecutionsRow) (sql.Result, error) {
-	return q.writeCurrent(ctx, C.DSQL_OP_InsertIntoCurrentExecutions, r)
+	return q.exec(ctx, new(args).InsertIntoCurrentExecutions(r.ShardID, r.NamespaceID, r.WorkflowID, archetype(r.ArchetypeID), r.RunID,
+		r.CreateRequestID, int32(r.State), int32(r.Status), r.StartTime, r.LastWriteVersion, r.Data, r.DataEncoding))
 }
 
 func (q crud) UpdateCurrentExecutions(ctx context.Context, r *sqlplugin.CurrentExecutionsRow) (sql.Result, error) {
-	return q.writeCurrent(ctx, C.DSQL_OP_UpdateCurrentExecutions, r)
+	return q.exec(ctx, new(args).UpdateCurrentExecutions(r.ShardID, r.NamespaceID, r.WorkflowID, archetype(r.ArchetypeID), r.RunID,
+		r.CreateRequestID, int32(r.State), int32(r.Status), r.StartTime, r.LastWriteVersion, r.Data, r.DataEncoding))
 }
 
 func (q crud) SelectFromCurrentExecutions(ctx context.Context, f sqlplugin.CurrentExecutionsFilter) (*sqlplugin.CurrentExecutionsRow, error) {
-	a, err := q.queryCurrent(ctx, C.DSQL_OP_SelectFromCurrentExecutions, f)
+	a, err := q.queryCurrent(ctx, (*args).SelectFromCurrentExecutions, f)
 	return one(a, err, currentRow(f))
 }
 
 func (q crud) DeleteFromCurrentExecutions(ctx context.Context, f sqlplugin.CurrentExecutionsFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromCurrentExecutions, f.ShardID, f.NamespaceID, f.WorkflowID, archetype(f.ArchetypeID), f.RunID)
+	return q.exec(ctx, new(args).DeleteFromCurrentExecutions(f.ShardID, f.NamespaceID, f.WorkflowID, archetype(f.ArchetypeID), f.RunID))
 }
 
 func (q crud) LockCurrentExecutions(ctx context.Context, f sqlplugin.CurrentExecutionsFilter) (*sqlplugin.CurrentExecutionsRow, error) {
-	a, err := q.queryCurrent(ctx, C.DSQL_OP_LockCurrentExecutions, f)
+	a, err := q.queryCurrent(ctx, (*args).LockCurrentExecutions, f)
 	return one(a, err, currentRow(f))
 }
 
@@ -149,18 +143,18 @@ func (q crud) LockCurrentExecutions(ctx context.Context, f sqlplugin.CurrentExec
 
 func (q crud) InsertIntoHistoryNode(ctx context.Context, r *sqlplugin.HistoryNodeRow) (sql.Result, error) {
 	defer func() { r.TxnID = -r.TxnID }()
-	return q.exec(ctx, C.DSQL_OP_InsertIntoHistoryNode, r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID,
-		r.PrevTxnID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).InsertIntoHistoryNode(r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID,
+		r.PrevTxnID, r.Data, r.DataEncoding))
 }
 
 func (q crud) DeleteFromHistoryNode(ctx context.Context, r *sqlplugin.HistoryNodeRow) (sql.Result, error) {
 	defer func() { r.TxnID = -r.TxnID }()
-	return q.exec(ctx, C.DSQL_OP_DeleteFromHistoryNode, r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID)
+	return q.exec(ctx, new(args).DeleteFromHistoryNode(r.ShardID, r.TreeID, r.BranchID, r.NodeID, r.TxnID))
 }
 
 func (q crud) RangeSelectFromHistoryNode(ctx context.Context, f sqlplugin.HistoryNodeSelectFilter) ([]sqlplugin.HistoryNodeRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_RangeSelectFromHistoryNode, f.ShardID, f.TreeID, f.BranchID, f.MinNodeID,
-		f.MinTxnID, f.MaxNodeID, f.MaxTxnID, f.PageSize, f.ReverseOrder, f.MetadataOnly)
+	a, err := q.query(ctx, new(args).RangeSelectFromHistoryNode(f.ShardID, f.TreeID, f.BranchID, f.MinNodeID,
+		f.MinTxnID, f.MaxNodeID, f.MaxTxnID, f.PageSize, f.ReverseOrder, f.MetadataOnly))
 	return list(a, err, func(a *answer) sqlplugin.HistoryNodeRow {
 		return sqlplugin.HistoryNodeRow{
 			ShardID: f.ShardID, TreeID: f.TreeID, BranchID: f.BranchID,
@@ -170,15 +164,15 @@ func (q crud) RangeSelectFromHistoryNode(ctx context.Context, f sqlplugin.Histor
 }
 
 func (q crud) RangeDeleteFromHistoryNode(ctx context.Context, f sqlplugin.HistoryNodeDeleteFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_RangeDeleteFromHistoryNode, f.ShardID, f.TreeID, f.BranchID, f.MinNodeID)
+	return q.exec(ctx, new(args).RangeDeleteFromHistoryNode(f.ShardID, f.TreeID, f.BranchID, f.MinNodeID))
 }
 
 func (q crud) InsertIntoHistoryTree(ctx context.Context, r *sqlplugin.HistoryTreeRow) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_InsertIntoHistoryTree, r.ShardID, r.TreeID, r.BranchID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).InsertIntoHistoryTree(r.ShardID, r.TreeID, r.BranchID, r.Data, r.DataEncoding))
 }
 
 func (q crud) SelectFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTreeSelectFilter) ([]sqlplugin.HistoryTreeRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromHistoryTree, f.ShardID, f.TreeID)
+	a, err := q.query(ctx, new(args).SelectFromHistoryTree(f.ShardID, f.TreeID))
 	return list(a, err, func(a *answer) sqlplugin.HistoryTreeRow {
 		return sqlplugin.HistoryTreeRow{
 			ShardID: f.ShardID, TreeID: f.TreeID,
@@ -188,7 +182,7 @@ func (q crud) SelectFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTree
 }
 
 func (q crud) DeleteFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTreeDeleteFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromHistoryTree, f.ShardID, f.TreeID, f.BranchID)
+	return q.exec(ctx, new(args).DeleteFromHistoryTree(f.ShardID, f.TreeID, f.BranchID))
 }
 
 func (q crud) PaginateBranchesFromHistoryTree(ctx context.Context, f sqlplugin.HistoryTreeBranchPage) ([]sqlplugin.HistoryTreeRow, error) {
@@ -196,7 +190,7 @@ func (q crud) PaginateBranchesFromHistoryTree(ctx context.Context, f sqlplugin.H
 	if tree == nil { // the first page
 		tree, branch = make(primitives.UUID, 16), make(primitives.UUID, 16)
 	}
-	a, err := q.query(ctx, C.DSQL_OP_PaginateBranchesFromHistoryTree, f.ShardID, tree, branch, f.Limit)
+	a, err := q.query(ctx, new(args).PaginateBranchesFromHistoryTree(f.ShardID, tree, branch, int64(f.Limit)))
 	return list(a, err, func(a *answer) sqlplugin.HistoryTreeRow {
 		return sqlplugin.HistoryTreeRow{
 			ShardID: a.i32(), TreeID: primitives.UUID(a.bytes()), BranchID: primitives.UUID(a.bytes()),
@@ -208,13 +202,13 @@ func (q crud) PaginateBranchesFromHistoryTree(ctx context.Context, f sqlplugin.H
 // Buffered events. Their ids are the store's.
 
 func (q crud) InsertIntoBufferedEvents(ctx context.Context, rows []sqlplugin.BufferedEventsRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoBufferedEvents, rows, func(a *args, r *sqlplugin.BufferedEventsRow) {
-		a.row(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.Data, r.DataEncoding, nil)
+	return execRows(ctx, q, rows, func(a *args, r *sqlplugin.BufferedEventsRow) {
+		a.InsertIntoBufferedEvents(r.ShardID, r.NamespaceID, r.WorkflowID, r.RunID, r.Data, r.DataEncoding, nil)
 	})
 }
 
 func (q crud) SelectFromBufferedEvents(ctx context.Context, f sqlplugin.BufferedEventsFilter) ([]sqlplugin.BufferedEventsRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromBufferedEvents, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	a, err := q.query(ctx, new(args).SelectFromBufferedEvents(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID))
 	return list(a, err, func(a *answer) sqlplugin.BufferedEventsRow {
 		row := sqlplugin.BufferedEventsRow{
 			ShardID: f.ShardID, NamespaceID: f.NamespaceID, WorkflowID: f.WorkflowID, RunID: f.RunID,
@@ -226,5 +220,5 @@ func (q crud) SelectFromBufferedEvents(ctx context.Context, f sqlplugin.Buffered
 }
 
 func (q crud) DeleteFromBufferedEvents(ctx context.Context, f sqlplugin.BufferedEventsFilter) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_DeleteFromBufferedEvents, f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID)
+	return q.exec(ctx, new(args).DeleteFromBufferedEvents(f.ShardID, f.NamespaceID, f.WorkflowID, f.RunID))
 }

@@ -17,13 +17,16 @@ import (
 // Tasks.
 
 func (q crud) InsertIntoTasks(ctx context.Context, rows []sqlplugin.TasksRow) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoTasks, rows, func(a *args, r *sqlplugin.TasksRow) {
-		a.row(r.RangeHash, r.TaskQueueID, r.TaskID, r.Data, r.DataEncoding)
+	return execRows(ctx, q, rows, func(a *args, r *sqlplugin.TasksRow) {
+		a.InsertIntoTasks(int64(r.RangeHash), r.TaskQueueID, r.TaskID, r.Data, r.DataEncoding)
 	})
 }
 
 func (q crud) SelectFromTasks(ctx context.Context, f sqlplugin.TasksFilter) ([]sqlplugin.TasksRow, error) {
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromTasks, f.RangeHash, f.TaskQueueID, f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize)
+	if f.InclusiveMinTaskID == nil {
+		return nil, serviceerror.NewInternal("tasks are read from an ID on")
+	}
+	a, err := q.query(ctx, new(args).SelectFromTasks(int64(f.RangeHash), f.TaskQueueID, *f.InclusiveMinTaskID, f.ExclusiveMaxTaskID, f.PageSize))
 	return list(a, err, func(a *answer) sqlplugin.TasksRow {
 		return sqlplugin.TasksRow{
 			RangeHash: f.RangeHash, TaskQueueID: f.TaskQueueID,
@@ -36,12 +39,12 @@ func (q crud) DeleteFromTasks(ctx context.Context, f sqlplugin.TasksFilter) (sql
 	if f.ExclusiveMaxTaskID == nil || f.Limit == nil || *f.Limit == 0 {
 		return nil, serviceerror.NewInternal("tasks are deleted up to an ID and a limit")
 	}
-	return q.exec(ctx, C.DSQL_OP_DeleteFromTasks, f.RangeHash, f.TaskQueueID, f.ExclusiveMaxTaskID, f.Limit)
+	return q.exec(ctx, new(args).DeleteFromTasks(int64(f.RangeHash), f.TaskQueueID, *f.ExclusiveMaxTaskID, int64(*f.Limit)))
 }
 
 func (q crud) InsertIntoTasksV2(ctx context.Context, rows []sqlplugin.TasksRowV2) (sql.Result, error) {
-	return execRows(ctx, q, C.DSQL_OP_InsertIntoTasksV2, rows, func(a *args, r *sqlplugin.TasksRowV2) {
-		a.row(r.RangeHash, r.TaskQueueID, r.TaskPass, r.TaskID, r.Data, r.DataEncoding)
+	return execRows(ctx, q, rows, func(a *args, r *sqlplugin.TasksRowV2) {
+		a.InsertIntoTasksV2(int64(r.RangeHash), r.TaskQueueID, r.TaskPass, r.TaskID, r.Data, r.DataEncoding)
 	})
 }
 
@@ -49,8 +52,8 @@ func (q crud) SelectFromTasksV2(ctx context.Context, f sqlplugin.TasksFilterV2) 
 	if f.InclusiveMinLevel == nil {
 		return nil, serviceerror.NewInternal("tasks are read from a level on")
 	}
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromTasksV2, f.RangeHash, f.TaskQueueID, f.InclusiveMinLevel.TaskPass,
-		f.InclusiveMinLevel.TaskID, f.PageSize)
+	a, err := q.query(ctx, new(args).SelectFromTasksV2(int64(f.RangeHash), f.TaskQueueID, f.InclusiveMinLevel.TaskPass,
+		f.InclusiveMinLevel.TaskID, f.PageSize))
 	return list(a, err, func(a *answer) sqlplugin.TasksRowV2 {
 		return sqlplugin.TasksRowV2{
 			RangeHash: f.RangeHash, TaskQueueID: f.TaskQueueID,
@@ -63,18 +66,18 @@ func (q crud) DeleteFromTasksV2(ctx context.Context, f sqlplugin.TasksFilterV2) 
 	if f.ExclusiveMaxLevel == nil || f.Limit == nil || *f.Limit == 0 {
 		return nil, serviceerror.NewInternal("tasks are deleted up to a level and a limit")
 	}
-	return q.exec(ctx, C.DSQL_OP_DeleteFromTasksV2, f.RangeHash, f.TaskQueueID, f.ExclusiveMaxLevel.TaskPass,
-		f.ExclusiveMaxLevel.TaskID, f.Limit)
+	return q.exec(ctx, new(args).DeleteFromTasksV2(int64(f.RangeHash), f.TaskQueueID, f.ExclusiveMaxLevel.TaskPass,
+		f.ExclusiveMaxLevel.TaskID, int64(*f.Limit)))
 }
 
 // Task queues.
 
 func (q crud) InsertIntoTaskQueues(ctx context.Context, r *sqlplugin.TaskQueuesRow, v sqlplugin.MatchingTaskVersion) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_InsertIntoTaskQueues, int32(v), r.RangeHash, r.TaskQueueID, r.RangeID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).InsertIntoTaskQueues(int32(v), int64(r.RangeHash), r.TaskQueueID, r.RangeID, r.Data, r.DataEncoding))
 }
 
 func (q crud) UpdateTaskQueues(ctx context.Context, r *sqlplugin.TaskQueuesRow, v sqlplugin.MatchingTaskVersion) (sql.Result, error) {
-	return q.exec(ctx, C.DSQL_OP_UpdateTaskQueues, int32(v), r.RangeHash, r.TaskQueueID, r.RangeID, r.Data, r.DataEncoding)
+	return q.exec(ctx, new(args).UpdateTaskQueues(int32(v), int64(r.RangeHash), r.TaskQueueID, r.RangeID, r.Data, r.DataEncoding))
 }
 
 func (q crud) SelectFromTaskQueues(ctx context.Context, f sqlplugin.TaskQueuesFilter, v sqlplugin.MatchingTaskVersion) ([]sqlplugin.TaskQueuesRow, error) {
@@ -91,8 +94,8 @@ func (q crud) SelectFromTaskQueues(ctx context.Context, f sqlplugin.TaskQueuesFi
 	case f.TaskQueueID == nil && (f.PageSize == nil || !window && f.TaskQueueIDGreaterThan == nil):
 		return nil, serviceerror.NewInternal("which task queues?")
 	}
-	a, err := q.query(ctx, C.DSQL_OP_SelectFromTaskQueues, int32(v), f.RangeHash, f.TaskQueueID, from, to,
-		f.TaskQueueIDGreaterThan, f.PageSize)
+	a, err := q.query(ctx, new(args).SelectFromTaskQueues(int32(v), int64(f.RangeHash), f.TaskQueueID, from, to,
+		f.TaskQueueIDGreaterThan, f.PageSize))
 	return list(a, err, func(a *answer) sqlplugin.TaskQueuesRow {
 		return sqlplugin.TaskQueuesRow{
 			RangeHash: uint32(a.i64()), TaskQueueID: a.bytes(), RangeID: a.i64(), Data: a.bytes(), DataEncoding: a.text(),
@@ -101,24 +104,24 @@ func (q crud) SelectFromTaskQueues(ctx context.Context, f sqlplugin.TaskQueuesFi
 }
 
 func (q crud) DeleteFromTaskQueues(ctx context.Context, f sqlplugin.TaskQueuesFilter, v sqlplugin.MatchingTaskVersion) (sql.Result, error) {
-	return q.cas(ctx, C.DSQL_OP_DeleteFromTaskQueues, int32(v), f.RangeHash, f.TaskQueueID, *f.RangeID)
+	return q.cas(ctx, new(args).DeleteFromTaskQueues(int32(v), int64(f.RangeHash), f.TaskQueueID, *f.RangeID))
 }
 
 func (q crud) LockTaskQueues(ctx context.Context, f sqlplugin.TaskQueuesFilter, v sqlplugin.MatchingTaskVersion) (int64, error) {
-	return q.number(ctx, C.DSQL_OP_LockTaskQueues, int32(v), f.RangeHash, f.TaskQueueID)
+	return q.number(ctx, new(args).LockTaskQueues(int32(v), int64(f.RangeHash), f.TaskQueueID))
 }
 
 // User data.
 
 func (q crud) GetTaskQueueUserData(ctx context.Context, r *sqlplugin.GetTaskQueueUserDataRequest) (*sqlplugin.VersionedBlob, error) {
-	a, err := q.query(ctx, C.DSQL_OP_GetTaskQueueUserData, r.NamespaceID, r.TaskQueueName)
+	a, err := q.query(ctx, new(args).GetTaskQueueUserData(r.NamespaceID, r.TaskQueueName))
 	return one(a, err, func(a *answer) sqlplugin.VersionedBlob {
 		return sqlplugin.VersionedBlob{Data: a.bytes(), DataEncoding: a.text(), Version: a.i64()}
 	})
 }
 
 func (q crud) UpdateTaskQueueUserData(ctx context.Context, r *sqlplugin.UpdateTaskQueueDataRequest) error {
-	_, err := q.exec(ctx, C.DSQL_OP_UpdateTaskQueueUserData, r.NamespaceID, r.TaskQueueName, r.Version, r.Data, r.DataEncoding)
+	_, err := q.exec(ctx, new(args).UpdateTaskQueueUserData(r.NamespaceID, r.TaskQueueName, r.Version, r.Data, r.DataEncoding))
 	if isConditionFailed(err) {
 		return &persistence.ConditionFailedError{Msg: err.Error()}
 	}
@@ -126,7 +129,7 @@ func (q crud) UpdateTaskQueueUserData(ctx context.Context, r *sqlplugin.UpdateTa
 }
 
 func (q crud) ListTaskQueueUserDataEntries(ctx context.Context, r *sqlplugin.ListTaskQueueUserDataEntriesRequest) ([]sqlplugin.TaskQueueUserDataEntry, error) {
-	a, err := q.query(ctx, C.DSQL_OP_ListTaskQueueUserDataEntries, r.NamespaceID, r.LastTaskQueueName, r.Limit)
+	a, err := q.query(ctx, new(args).ListTaskQueueUserDataEntries(r.NamespaceID, r.LastTaskQueueName, r.Limit))
 	return list(a, err, func(a *answer) sqlplugin.TaskQueueUserDataEntry {
 		return sqlplugin.TaskQueueUserDataEntry{
 			TaskQueueName: a.text(),
@@ -136,21 +139,21 @@ func (q crud) ListTaskQueueUserDataEntries(ctx context.Context, r *sqlplugin.Lis
 }
 
 func (q crud) AddToBuildIdToTaskQueueMapping(ctx context.Context, r sqlplugin.AddToBuildIdToTaskQueueMapping) error {
-	_, err := execRows(ctx, q, C.DSQL_OP_AddToBuildIdToTaskQueueMapping, r.BuildIds, func(a *args, id *string) {
-		a.row(r.NamespaceID, r.TaskQueueName, *id)
+	_, err := execRows(ctx, q, r.BuildIds, func(a *args, id *string) {
+		a.AddToBuildIdToTaskQueueMapping(r.NamespaceID, r.TaskQueueName, *id)
 	})
 	return err
 }
 
 func (q crud) RemoveFromBuildIdToTaskQueueMapping(ctx context.Context, r sqlplugin.RemoveFromBuildIdToTaskQueueMapping) error {
-	_, err := execRows(ctx, q, C.DSQL_OP_RemoveFromBuildIdToTaskQueueMapping, r.BuildIds, func(a *args, id *string) {
-		a.row(r.NamespaceID, r.TaskQueueName, *id)
+	_, err := execRows(ctx, q, r.BuildIds, func(a *args, id *string) {
+		a.RemoveFromBuildIdToTaskQueueMapping(r.NamespaceID, r.TaskQueueName, *id)
 	})
 	return err
 }
 
 func (q crud) GetTaskQueuesByBuildId(ctx context.Context, r *sqlplugin.GetTaskQueuesByBuildIdRequest) ([]string, error) {
-	a, err := q.query(ctx, C.DSQL_OP_GetTaskQueuesByBuildId, r.NamespaceID, r.BuildID)
+	a, err := q.query(ctx, new(args).GetTaskQueuesByBuildId(r.NamespaceID, r.BuildID))
 	names, err := list(a, err, (*answer).text)
 	if names == nil {
 		names = []string{} // as Temporal's own plugins answer
@@ -159,6 +162,6 @@ func (q crud) GetTaskQueuesByBuildId(ctx context.Context, r *sqlplugin.GetTaskQu
 }
 
 func (q crud) CountTaskQueuesByBuildId(ctx context.Context, r *sqlplugin.CountTaskQueuesByBuildIdRequest) (int, error) {
-	n, err := q.number(ctx, C.DSQL_OP_CountTaskQueuesByBuildId, r.NamespaceID, r.BuildID)
+	n, err := q.number(ctx, new(args).CountTaskQueuesByBuildId(r.NamespaceID, r.BuildID))
 	return int(n), err
 }

@@ -128,7 +128,7 @@ func (p *plan) guard(op C.int, key *args, expected ...any) {
 }
 
 func (p *plan) lockExecution(a *args) (answer, error) {
-	expected, ok := p.executions[string(a.blobAt(3))]
+	expected, ok := p.executions[string(a.blobAt(keyExecutionRunID))]
 	if !ok {
 		return p.stop()
 	}
@@ -165,7 +165,7 @@ func (p *plan) lockCurrent(op C.int, a *args) (answer, error) {
 	}
 	p.guard(C.DSQL_OP_ExpectCurrentExecution, a, c.run, completed)
 	execution := a.copied()
-	execution.values = execution.values[:3] // shard, namespace, workflow
+	execution.values = execution.values[:keyCurrentArchetypeID] // shard, namespace, workflow
 	p.guard(C.DSQL_OP_ExpectLastWriteVersion, &execution, c.run, c.lastWriteVersion)
 	return answerOf(c.run, "", completed, int64(0), nil, c.lastWriteVersion, nil, nil), nil
 }
@@ -185,7 +185,7 @@ func (p *plan) write(op C.int, a *args) (answer, error) {
 		}
 		step.expect = []any{*p.queue}
 	case C.DSQL_OP_UpdateExecutions:
-		expected, ok := p.executions[string(a.blobAt(3))]
+		expected, ok := p.executions[string(a.blobAt(keyExecutionRunID))]
 		if !ok {
 			return p.stop()
 		}
@@ -278,7 +278,7 @@ func (a *args) blobAt(field int) []byte {
 }
 
 func (a *args) copied() args {
-	return args{values: append([]value(nil), a.values...), bytes: append([]byte(nil), a.bytes...), rows: a.rows}
+	return args{op: a.op, values: append([]value(nil), a.values...), bytes: append([]byte(nil), a.bytes...), rows: a.rows}
 }
 
 func (a *args) equal(b *args) bool {

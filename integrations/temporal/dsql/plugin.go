@@ -103,7 +103,7 @@ func (d *db) VerifyVersion() error {
 }
 
 func (d *db) ReadSchemaVersion(database string) (string, error) {
-	a, err := d.query(context.Background(), C.DSQL_OP_ReadSchemaVersion, database)
+	a, err := d.query(context.Background(), new(args).ReadSchemaVersion(database))
 	if err != nil {
 		return "", err
 	}
@@ -111,19 +111,19 @@ func (d *db) ReadSchemaVersion(database string) (string, error) {
 }
 
 func (d *db) UpdateSchemaVersion(database, version, minCompatible string) error {
-	_, err := d.exec(context.Background(), C.DSQL_OP_UpdateSchemaVersion, database, time.Now(), version, minCompatible)
+	_, err := d.exec(context.Background(), new(args).UpdateSchemaVersion(database, time.Now(), version, minCompatible))
 	return err
 }
 
 func (d *db) WriteSchemaUpdateLog(oldVersion, newVersion, manifestMD5, desc string) error {
 	now := time.Now().UTC()
-	_, err := d.exec(context.Background(), C.DSQL_OP_WriteSchemaUpdateLog, now.Year(), int(now.Month()), now,
-		oldVersion, newVersion, manifestMD5, desc)
+	_, err := d.exec(context.Background(), new(args).WriteSchemaUpdateLog(int32(now.Year()), int32(now.Month()), now,
+		oldVersion, newVersion, manifestMD5, desc))
 	return err
 }
 
 func (d *db) ListTables(string) ([]string, error) {
-	a, err := d.query(context.Background(), C.DSQL_OP_ListTables, "public")
+	a, err := d.query(context.Background(), new(args).ListTables("public"))
 	return list(a, err, (*answer).text)
 }
 

@@ -24,8 +24,10 @@ type value struct {
 
 var _ [unsafe.Sizeof(value{}) - C.sizeof_struct_bridge_value]struct{}
 
-// args are the inputs of a call: for each row its fields, in the order of the catalogue.
+// args are the inputs of a call: for each row its fields, in the order of the catalogue. catalog.go has a method
+// for each operation, which adds one row.
 type args struct {
+	op     C.int
 	values []value
 	bytes  []byte
 	rows   int
@@ -49,11 +51,13 @@ func micros(t time.Time) int64 {
 }
 
 // row adds one input. nil is NULL; so is an empty one of a nullable field if its slice is nil.
-func (a *args) row(fields ...any) {
+func (a *args) row(op C.int, fields ...any) *args {
+	a.op = op
 	a.rows++
 	for _, field := range fields {
 		a.add(field)
 	}
+	return a
 }
 
 func (a *args) add(field any) {
