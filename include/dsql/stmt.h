@@ -21,9 +21,9 @@ enum dsql_stmt_flag {
                             * at no round trip of its own */
     DSQL_STMT_READ = 2,    /* changes nothing: run alone, its outcome is never unknown nor
                             * DSQL_APPLIED */
-    DSQL_STMT_RAISES = 4,  /* built with DSQL_RAISING or DSQL_EXPECTING: what does not hold is an
-                            * error of the server's, a division by zero */
-    DSQL_STMT_TEXT = 8,    /* rows come as text, for types without a binary getter below */
+    DSQL_STMT_RAISES = 4, /* built with DSQL_RAISING, DSQL_EXPECTING or DSQL_REFUSING: what does not
+                           * hold is an error of the server's, a division by zero */
+    DSQL_STMT_TEXT = 8,   /* rows come as text, for types without a binary getter below */
 };
 
 /* A statement. Usually a constant; used only during the call it is passed to. */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What is made from the catalogue of the store: the adapter's argument lists are those of today's catalogue, and a
 # catalogue that does not fit together is refused with its reason.
+# shellcheck disable=SC2016 # the dollars are those of the catalogue
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 mkdir -p "$scratch/cmake" "$scratch/src/temporal" "$scratch/schema/dsql/v12/temporal"

@@ -391,46 +391,6 @@ TEST(every_expectation_raises_in_the_server)
         assert_non_null(trap_of(traps[i]));
 }
 
-/* docs/fencing.md has every operation that raises in its table, and no other. */
-TEST(the_page_on_fences_names_what_raises)
-{
-    static char page[64 << 10];
-    size_t rows = 0, raising = 0;
-    FILE *file = fopen(DSQL_SOURCE_DIR "/docs/fencing.md", "re");
-    assert_non_null(file);
-    page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
-    assert_int_equal(fclose(file), 0);
-    const char *table = strstr(page, "| operation | raises 22012 when | token |");
-    assert_non_null(table);
-    struct dsql_span rest = dsql_span_of(table), line, name, behind;
-    while (rest.len > 0 && rest.ptr[0] == '|') {
-        dsql_span_cut(rest, '\n', &line, &rest);
-        if (!dsql_span_starts(line, DSQL_SPAN("| `")))
-            continue;
-        dsql_span_cut(dsql_span_from(line, 3), '`', &name, &behind);
-        char text[64];
-        (void)snprintf(text, sizeof(text), "%.*s", DSQL_SPAN_ARG(name));
-        enum dsql_op op = dsql_op_find(text);
-        assert_true(op != DSQL_OP_COUNT);
-        enum dsql_fence_mode mode = dsql_op_info(op)->fence.mode;
-        if (mode != DSQL_FENCE_CHECKS && mode != DSQL_FENCE_EXPECTS)
-            fail_msg("%s does not raise", text);
-        rows++;
-    }
-    EACH_OP(op)
-    {
-        enum dsql_fence_mode mode = dsql_op_info(op)->fence.mode;
-        char start[64];
-        if (mode != DSQL_FENCE_CHECKS && mode != DSQL_FENCE_EXPECTS)
-            continue;
-        raising++;
-        (void)snprintf(start, sizeof(start), "\n| `%s` |", dsql_op_name(op));
-        if (!strstr(table, start))
-            fail_msg("docs/fencing.md has no row for %s", dsql_op_name(op));
-    }
-    assert_int_equal(rows, raising);
-}
-
 TEST(the_schema_reads)
 {
     struct dsql_span rest = dsql_schema_text(), body, key;
@@ -519,7 +479,6 @@ int main(void)
         cmocka_unit_test(locks_are_by_the_whole_key),
         cmocka_unit_test(fences_come_in_pairs),
         cmocka_unit_test(every_expectation_raises_in_the_server),
-        cmocka_unit_test(the_page_on_fences_names_what_raises),
         cmocka_unit_test(the_schema_reads),
         cmocka_unit_test(the_schema_is_one_that_a_cluster_of_2025_takes),
         cmocka_unit_test(versions_compare_by_number),
