@@ -5,7 +5,9 @@
     record URL RULES CALM       prints a test for promtool, with the series that RULES ask for as they were recorded;
                                 at CALM, seconds since 1970, the faults began
     dashboard URL FILE          each panel of the dashboard has data
+    picture URL FILE SECONDS    prints a page with what the queries of the dashboard answered for so long
 """
+import html
 import json
 import math
 import pathlib
@@ -147,14 +149,22 @@ def numbers(url, query):
     return [r for r in ask(url, "query", query=query)["result"] if math.isfinite(float(r["value"][1]))]
 
 
+def panels_of(file):
+    return json.loads(pathlib.Path(file).read_text(encoding="utf-8"))["panels"]
+
+
+def query_of(target, interval):
+    return re.sub(r"\$(service|instance|operation)", ".*", target["expr"].replace("$__rate_interval", interval))
+
+
 def dashboard(url, file):
-    panels = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))["panels"]
+    panels = panels_of(file)
     titles = {p["title"] for p in panels}
     assert NOT_HERE <= titles, NOT_HERE - titles
     count = 0
     for panel in panels:
         for target in panel.get("targets", []):
-            query = re.sub(r"\$(service|instance|operation)", ".*", target["expr"].replace("$__rate_interval", "5m"))
+            query = query_of(target, "5m")
             if panel["title"] in NOT_HERE:
                 continue
             wait_for(f"{panel['title']}: {query}", lambda q=query: numbers(url, q))
@@ -162,4 +172,46 @@ def dashboard(url, file):
     print(f"    {count} queries of the dashboard have data")
 
 
-{"operations": operations, "scraped": scraped, "record": record, "dashboard": dashboard}[sys.argv[1]](*sys.argv[2:])
+# -- A picture.
+
+COLOURS = ["#3274d9", "#e0752d", "#56a64b", "#a352cc", "#e02f44", "#1f9e9e", "#b8860b", "#5f6b7a", "#d4489a", "#7a9a01"]
+WIDTH, HEIGHT = 400, 96
+
+
+def lines_of(url, panel, start, end):
+    lines = []
+    for target in panel["targets"]:
+        for r in ask(url, "query_range", query=query_of(target, "15s"), start=start, end=end, step=1)["result"]:
+            points = [(float(t) - start, float(v)) for t, v in r["values"] if math.isfinite(float(v))]
+            name = re.sub(r"{{(\w+)}}", lambda m, r=r: r["metric"].get(m.group(1), ""), target["legendFormat"])
+            if points:
+                lines.append((name, points))
+    return lines
+
+
+def chart(panel, lines, seconds):
+    top = max((v for _, points in lines for _, v in points), default=0) or 1
+    drawn, names = [], []
+    for (name, points), colour in zip(lines, COLOURS * 9):
+        path = " ".join(f"{t / seconds * WIDTH:.1f},{HEIGHT - max(v, 0) / top * (HEIGHT - 6):.1f}" for t, v in points)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        names.append(f'<span style="color:{colour}">{html.escape(name)} <b>{points[-1][1]:.3g}</b></span>')
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    return (f'<div class="panel"><h3>{html.escape(panel["title"])} <small>up to {top:.3g} {unit}</small></h3>'
+            f'<svg width="{WIDTH}" height="{HEIGHT}">{"".join(drawn)}</svg><p>{" ".join(names[:10])}</p></div>')
+
+
+def picture(url, file, seconds):
+    end, seconds = time.time(), float(seconds)
+    print('<!doctype html><meta charset="utf-8"><style>body{font:11px sans-serif;width:1290px;margin:8px}'
+          "h2{margin:10px 0 2px;clear:both;font-size:14px}h3{margin:0;font-size:12px}small{color:#888;font-weight:normal}"
+          ".panel{float:left;width:404px;height:166px;margin:4px;padding:6px;border:1px solid #ddd;overflow:hidden}"
+          "svg{background:#f7f7f7}p{margin:2px 0}</style>")
+    for panel in panels_of(file):
+        if panel["type"] == "row":
+            print(f"<h2>{html.escape(panel['title'])}</h2>")
+        elif panel["title"] not in NOT_HERE:
+            print(chart(panel, lines_of(url, panel, end - seconds, end), seconds))
+
+
+{"picture": picture, "operations": operations, "scraped": scraped, "record": record, "dashboard": dashboard}[sys.argv[1]](*sys.argv[2:])

@@ -3,7 +3,7 @@
 # another owner takes its shards, and while nothing can be committed at all. Every persistence operation is there
 # under Temporal's name; the alerts fire, in Prometheus's own rule tester, from the series that were recorded, and
 # those of the quiet time before fire none; every panel of the dashboard that is about such a server has data.
-# COUNT workflows (35).
+# COUNT workflows (35). With PICTURE=FILE.png what the panels showed is drawn (Chromium).
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 here=$root/integrations/temporal/test
@@ -75,10 +75,22 @@ look scraped "http://$prometheus"
 look record "http://$prometheus" "$scratch/dsql-alerts.yml" "$calm" >"$scratch/recorded.yml"
 "$root/.tools/promtool" test rules "$scratch/recorded.yml" >"$scratch/out" 2>&1 || fail "the alerts: $(head -c 2000 "$scratch/out")"
 
-# What else the dashboard shows: lost connections and commits, and connects that fail.
-fault close-applied=5x refuse=2x throttle=2x deny=2x
+# What else the dashboard shows: lost connections and commits, callers that wait for a connection, and connects that
+# fail. Some connections stay then: after a refused login the pool does not ask again for half a minute.
+fault close-applied=3x connect-latency=1s
 fault drop=100%
-workflows 'while connections fail' 7 true
+workflows 'while connections are lost' 7 true
+fault clear
+for refused in refuse:network throttle:throttled deny:denied; do
+    fault "${refused%:*}=1x"
+    fault drop=10%
+    wait_for "^dsql_connect_failures_total\\{.*class=\"${refused#*:}\"\\} [1-9]"
+done
 look dashboard "http://$prometheus" "$root/deploy/grafana/dsql.json"
+if [ -n "${PICTURE:-}" ]; then
+    look picture "http://$prometheus" "$root/deploy/grafana/dsql.json" $SECONDS >"$scratch/picture.html"
+    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1300,2960 --screenshot="$PICTURE" \
+        "file://$scratch/picture.html" >"$scratch/out" 2>&1 || fail "no picture: $(tail -3 "$scratch/out")"
+fi
 kill_server "$pid_a" TERM
 echo "metrics: every operation has its name, the alerts fire from what was recorded, the panels have data"
