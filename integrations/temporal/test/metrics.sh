@@ -89,7 +89,7 @@ done
 look dashboard "http://$prometheus" "$root/deploy/grafana/dsql.json"
 if [ -n "${PICTURE:-}" ]; then
     look picture "http://$prometheus" "$root/deploy/grafana/dsql.json" $SECONDS >"$scratch/picture.html"
-    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1300,2960 --screenshot="$PICTURE" \
+    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1300,3160 --screenshot="$PICTURE" \
         "file://$scratch/picture.html" >"$scratch/out" 2>&1 || fail "no picture: $(tail -3 "$scratch/out")"
 fi
 kill_server "$pid_a" TERM
