@@ -12,7 +12,8 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .DEFAULT_GOAL := all
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
-    temporal temporal-check temporal-go temporal-large temporal-library temporal-run temporal-suites temporal-test temporal-soak temporal-bench
+    temporal temporal-check temporal-functional temporal-go temporal-large temporal-library temporal-run temporal-suites \
+    temporal-test temporal-soak temporal-bench
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -139,6 +140,13 @@ temporal-suites: temporal-library all
 	@$(GO_TEST)/plugin ./dsql
 	@$(GO_TEST)/audit ./temporal-check
 	@$(GO_TEST)/server ./temporal-dsql-server
+
+# Temporal's functional tests; SUITES is a regular expression, or --small for a handful. All of them take hours.
+SUITES ?= --small
+temporal-functional: temporal-library ## some of Temporal's functional tests on dsql local; SUITES=. for all, and SQLite beside it
+	@echo "go compiles Temporal's functional tests; the first time that takes minutes"
+	@GO="$(GO)" MODFILE="$(if $(TEMPORAL),$(CURDIR)/$(BUILD)/temporal/$(TEMPORAL)/go.mod)" \
+	    integrations/temporal/test/functional.sh "$(SUITES)"
 
 temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)
 	@COUNT=1000 integrations/temporal/test/faults.sh
