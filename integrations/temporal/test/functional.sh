@@ -72,7 +72,7 @@ on() {
     sweep
     sed -n 's/^ *--- \([A-Z]*\): \([^ ]*\) .*/\2 \1/p' "$scratch/$1.log" | sort -u >"$scratch/$1"
     # 1: a test failed. More: it panicked or took too long, and tests are missing.
-    [ $status -le 1 ] || fail "$1: $(grep -E '^(panic|fatal)' "$scratch/$1.log" | head -3; tail -n 3 "$scratch/$1.log" | cut -c1-300)"
+    [ $status -le 1 ] || fail "$1: $(grep -a -E '^(panic|fatal)' "$scratch/$1.log" | head -3; tail -n 3 "$scratch/$1.log" | cut -c1-300)"
     [ -s "$scratch/$1" ] || fail "$1: no test was run: $(tail -n 3 "$scratch/$1.log" | cut -c1-300)"
 }
 count() { grep -c " $2\$" "$scratch/$1" || true; }
@@ -104,6 +104,6 @@ for _ in $(seq "${AGAIN:-2}"); do
     mv "$scratch/still" "$scratch/here"
 done
 [ ! -s "$scratch/here" ] || {
-    grep -E -A12 'Error Trace' "$scratch/dsql.log" | cut -c1-300 | head -40 || true
+    grep -a -E -A12 'Error Trace' "$scratch/dsql.log" | cut -c1-300 | head -40 || true
     fail "these fail here and not on SQLite, and functional/differences does not say why: $(paste -sd' ' "$scratch/here")"
 }
