@@ -166,12 +166,12 @@ func (s *executionStore) DeleteWorkflowExecution(ctx context.Context, request *p
 // deleteMaps deletes what an execution has in the tables of its mutable state, in portions.
 func deleteMaps(ctx context.Context, q crud, request *persistence.DeleteWorkflowExecutionRequest) error {
 	of := execution{request.ShardID, primitives.MustParseUUID(request.NamespaceID), request.WorkflowID, primitives.MustParseUUID(request.RunID)}
-	for _, op := range []C.int{
-		C.DSQL_OP_DeleteAllFromActivityInfoMaps, C.DSQL_OP_DeleteAllFromTimerInfoMaps, C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps,
-		C.DSQL_OP_DeleteAllFromRequestCancelInfoMaps, C.DSQL_OP_DeleteAllFromSignalInfoMaps, C.DSQL_OP_DeleteAllFromSignalsRequestedSets,
-		C.DSQL_OP_DeleteAllFromChasmNodeMaps, C.DSQL_OP_DeleteFromBufferedEvents,
+	for _, in := range []ofExecution{
+		(*args).DeleteAllFromActivityInfoMaps, (*args).DeleteAllFromTimerInfoMaps, (*args).DeleteAllFromChildExecutionInfoMaps,
+		(*args).DeleteAllFromRequestCancelInfoMaps, (*args).DeleteAllFromSignalInfoMaps, (*args).DeleteAllFromSignalsRequestedSets,
+		(*args).DeleteAllFromChasmNodeMaps, (*args).DeleteFromBufferedEvents,
 	} {
-		if _, err := q.deleteAll(ctx, op, of); err != nil {
+		if _, err := q.deleteAll(ctx, in, of); err != nil {
 			return err
 		}
 	}
