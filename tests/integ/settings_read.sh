@@ -66,7 +66,7 @@ for line in body.split(";"):
             print(name)' "$scratch/used"
 }
 deprecate() { # every declaration in the struct
-    sed -E '/^struct dsql_pool_options \{/,/^};/ s/^    (char|int|int64_t|bool|enum|struct|double)( |$)/    __attribute__((deprecated)) \1\2/' include/dsql/pool.h
+    sed -E '/^struct dsql_pool_options \{/,/^};/ s/^    (const struct|char|int|int64_t|bool|enum|struct|double)( |$)/    __attribute__((deprecated)) \1\2/' include/dsql/pool.h
 }
 deprecate >"$scratch/options/dsql/pool.h"
 unread=$(unread_options)
