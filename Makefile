@@ -117,6 +117,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/server.sh
 	@integrations/temporal/test/metrics.sh
 	@integrations/temporal/test/run.sh
+	@integrations/temporal/test/trips.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh
 	@GO="$(GO)" integrations/temporal/test/outage.sh

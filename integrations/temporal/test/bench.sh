@@ -11,15 +11,6 @@
 rounds=${ROUNDS:-3} ats=${AT:-1 10 50} delays=${DELAY:-0ms 1ms 5ms}
 export DSQL_POOL_MAX_OPEN=50 DSQL_RESERVOIR_ENABLED=true DSQL_RESERVOIR_EMPTY_WAIT=2s
 
-trips() { # trips STORE DELAY: sets how long a round trip waits, prints how many there were
-    local control=control_$1 answer
-    exec 3<>"/dev/tcp/127.0.0.1/${!control}"
-    echo "$2" >&3
-    read -r answer <&3
-    exec 3<&- 3>&-
-    echo "$answer"
-}
-
 # ticks FIELDS PID...: what these processes have used, in clock ticks.
 ticks() {
     local fields=$1 pid

@@ -95,3 +95,12 @@ delay() {
 }
 # shellcheck disable=SC2034 # by the names of the stores
 port_dsql='' port_stock='' control_dsql='' control_stock=''
+
+trips() { # trips STORE DELAY: sets how long a round trip waits, prints how many there were
+    local control=control_$1 answer
+    exec 3<>"/dev/tcp/127.0.0.1/${!control}"
+    echo "$2" >&3
+    read -r answer <&3
+    exec 3<&- 3>&-
+    echo "$answer"
+}
