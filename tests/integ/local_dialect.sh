@@ -4,7 +4,6 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
-data=$scratch/data
 start_local --port 0
 
 asked=0

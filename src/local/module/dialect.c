@@ -73,8 +73,9 @@ PlannedStmt *dsql_dialect_statement(PlannedStmt *statement)
         return statement;
     PlannedStmt *changed = copyObject(statement);
     const AlterTableStmt *alter = (AlterTableStmt *)changed->utilityStmt;
-    foreach (cell, alter->cmds)
+    foreach (cell, alter->cmds) {
         change_command(alter->relation, lfirst_node(AlterTableCmd, cell));
+    }
     return changed;
 }
 

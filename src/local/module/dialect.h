@@ -6,6 +6,8 @@
 #ifndef DSQL_LOCAL_MODULE_DIALECT_H
 #define DSQL_LOCAL_MODULE_DIALECT_H
 
+#include "local/module/module.h"
+
 #include <nodes/plannodes.h>
 
 /* While PostgreSQL loads the module. */
