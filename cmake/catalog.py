@@ -125,11 +125,11 @@ class Statement:
         # A mark is no number: what looks at it fails. As a constant the cast would fail while it is planned.
         small = " AND ".join(f"CASE WHEN {table}.{encoding} LIKE '+%' THEN CAST({table}.{encoding} AS INTEGER) = 0 ELSE TRUE END"
                              for _, encoding in values[table])
-        stubs = " UNION ALL ".join(f"SELECT CAST(encode(substring({value} FROM 1 FOR 16), 'hex') AS UUID) FROM {table} "
+        tickets = " UNION ALL ".join(f"SELECT CAST(encode(substring({value} FROM 1 FOR 16), 'hex') AS UUID) FROM {table} "
                                    f"WHERE {rows} AND {encoding} LIKE '+%'" for value, encoding in values[table])
         between = " WHERE " if self.text.startswith("INSERT") else " AND "
         return (Statement(self.op, self.text + between + small, extra=self.extra),
-                Statement(self.op, f"DELETE FROM large_values WHERE id IN ({stubs})", extra=self.extra))
+                Statement(self.op, f"DELETE FROM large_values WHERE id IN ({tickets})", extra=self.extra))
 
     def sql(self, inputs=1):
         def numbered(text, add=0):

@@ -187,7 +187,7 @@ struct dsql_script_failure {
     enum dsql_script_why why;
     /* Beside DSQL_CONDITION_FAILED: what was read behind ROLLBACK, in the same message, and the row
      * that stood there by then, if there was one. DSQL_OP_COUNT: nothing was read. Of a value that
-     * does not fit a column only the stub is there, with an encoding that begins with '+'. */
+     * does not fit a column only the ticket is there, with an encoding that begins with '+'. */
     enum dsql_op read;
     struct dsql_result found;
 };

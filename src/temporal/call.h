@@ -34,7 +34,7 @@ struct dsql_call {
     size_t spared; /* inputs that need no row of their own */
     bool clears;   /* the parts of what it replaces or deletes are deleted before */
     bool whole;    /* on the pool, and yet a transaction of several statements */
-    bool marked;   /* the result holds stubs */
+    bool marked;   /* the result holds tickets */
 
     void *heap; /* when the room below does not do */
     struct dsql_param own_params[DSQL_CALL_PARAMS_INLINE + DSQL_CALL_EXTRA_MAX];

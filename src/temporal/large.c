@@ -22,9 +22,9 @@ bool dsql_large_is_marked(struct dsql_span encoding)
 bool dsql_large_describe(struct dsql_large *large, struct dsql_span encoding)
 {
     uint64_t len = large->value.len;
-    memcpy(large->stub, large->id.bytes, sizeof(large->id.bytes));
+    memcpy(large->ticket, large->id.bytes, sizeof(large->id.bytes));
     for (size_t i = 0; i < sizeof(len); i++)
-        large->stub[sizeof(large->id.bytes) + i] = (char)(len >> (56 - 8 * i) & 0xff);
+        large->ticket[sizeof(large->id.bytes) + i] = (char)(len >> (56 - 8 * i) & 0xff);
     large->mark[0] = MARK;
     large->mark_len = 1;
     if (!encoding.ptr)
@@ -98,24 +98,24 @@ static struct dsql_span next_value(struct cursor *cursor)
     return value;
 }
 
-/* Whether the value that was read last is a stub: a mark comes next. */
-static bool is_stub(const struct dsql_op_info *op, struct cursor cursor, struct dsql_span value)
+/* Whether the value that was read last is a ticket: a mark comes next. */
+static bool is_ticket(const struct dsql_op_info *op, struct cursor cursor, struct dsql_span value)
 {
     size_t column = (cursor.column + cursor.columns - 1) % cursor.columns;
     return value.ptr && dsql_large_may_be(op->columns, op->column_count, column) &&
            dsql_large_is_marked(next_value(&cursor));
 }
 
-static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span stub, struct dsql_err *err)
+static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span ticket, struct dsql_err *err)
 {
     uint64_t len = 0;
-    if (stub.len != DSQL_LARGE_STUB_SIZE)
-        return dsql_err_set(err, DSQL_PROTOCOL, "the stub of a large value has %zu bytes",
-                            stub.len);
+    if (ticket.len != DSQL_LARGE_STUB_SIZE)
+        return dsql_err_set(err, DSQL_PROTOCOL, "the ticket of a large value has %zu bytes",
+                            ticket.len);
     for (size_t i = sizeof(struct dsql_id); i < DSQL_LARGE_STUB_SIZE; i++)
-        len = len << 8 | (unsigned char)stub.ptr[i];
+        len = len << 8 | (unsigned char)ticket.ptr[i];
     if (len == 0 || len > INT32_MAX)
-        return dsql_err_set(err, DSQL_PROTOCOL, "the stub of a large value names %llu bytes",
+        return dsql_err_set(err, DSQL_PROTOCOL, "the ticket of a large value names %llu bytes",
                             (unsigned long long)len);
     if (set->count == set->cap) {
         size_t cap = set->cap ? 2 * set->cap : 8;
@@ -127,7 +127,7 @@ static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span stub, s
     }
     struct dsql_large_ref *ref = &set->refs[set->count];
     *ref = (struct dsql_large_ref){.len = len, .bytes = malloc(len)};
-    memcpy(ref->id.bytes, stub.ptr, sizeof(ref->id.bytes));
+    memcpy(ref->id.bytes, ticket.ptr, sizeof(ref->id.bytes));
     if (!ref->bytes)
         return no_memory(err);
     set->count++;
@@ -141,7 +141,7 @@ enum dsql_rc dsql_large_find(const struct dsql_op_info *op, const struct dsql_re
     enum dsql_rc rc = DSQL_OK;
     for (size_t i = 0; i < result->rows * result->columns && !rc; i++) {
         struct dsql_span value = next_value(&cursor);
-        if (is_stub(op, cursor, value))
+        if (is_ticket(op, cursor, value))
             rc = add_ref(set, value, err);
     }
     return rc;
@@ -169,10 +169,10 @@ bool dsql_large_is_whole(const struct dsql_large_set *set)
     return true;
 }
 
-static const struct dsql_large_ref *ref_of(const struct dsql_large_set *set, struct dsql_span stub)
+static const struct dsql_large_ref *ref_of(const struct dsql_large_set *set, struct dsql_span ticket)
 {
     for (size_t i = 0; i < set->count; i++)
-        if (memcmp(&set->refs[i].id, stub.ptr, sizeof(struct dsql_id)) == 0)
+        if (memcmp(&set->refs[i].id, ticket.ptr, sizeof(struct dsql_id)) == 0)
             return &set->refs[i];
     return NULL;
 }
@@ -200,8 +200,8 @@ enum dsql_rc dsql_large_join(const struct dsql_op_info *op, struct dsql_result *
     bool was_stub = false;
     for (size_t i = 0; i < result->rows * result->columns; i++) {
         struct dsql_span value = next_value(&cursor);
-        bool stub = is_stub(op, cursor, value);
-        const struct dsql_large_ref *ref = stub ? ref_of(set, value) : NULL;
+        bool ticket = is_ticket(op, cursor, value);
+        const struct dsql_large_ref *ref = ticket ? ref_of(set, value) : NULL;
         if (ref)
             out = put(out, ref->bytes, ref->len, false);
         else if (was_stub) /* the mark: what stands behind it is the encoding */

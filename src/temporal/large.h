@@ -1,12 +1,12 @@
 /*
  * Values that do not fit a column of the service. Such a value is *large*: it goes into rows of
  * large_values, its *parts*, in the transaction that writes its row. In the row's column stands a
- * *stub*, which names the parts, and the encoding beside it begins with a *mark*, which no encoding
+ * *ticket*, which names the parts, and the encoding beside it begins with a *mark*, which no encoding
  * of Temporal's does.
  *
  * (L1) Parts are never changed, and their id is drawn at random for each write. So whoever has read
- *      a stub reads the value that stood there, or finds that parts are missing; never a mixture.
- * (L2) A row that holds a stub is changed or deleted only behind a statement that deletes its
+ *      a ticket reads the value that stood there, or finds that parts are missing; never a mixture.
+ * (L2) A row that holds a ticket is changed or deleted only behind a statement that deletes its
  *      parts (`clear` of the catalogue), in the same transaction. What does not do that first fails
  *      where it meets a mark: the common form of every statement looks at the mark by itself, which
  *      costs nothing, and is run again in the other form if it has met one.
@@ -35,14 +35,14 @@ struct dsql_large {
     struct dsql_id id;
     struct dsql_span value; /* the caller's */
     size_t input;           /* which of the call's inputs it belongs to */
-    char stub[DSQL_LARGE_STUB_SIZE], mark[DSQL_LARGE_MARK_MAX];
+    char ticket[DSQL_LARGE_STUB_SIZE], mark[DSQL_LARGE_MARK_MAX];
     size_t mark_len;
 };
 
 /* Whether a field or column holds values that may be large: its encoding follows it. */
 bool dsql_large_may_be(const struct dsql_op_field *fields, size_t count, size_t at);
 
-/* Fills stub and mark; id and value are there. encoding.ptr may be NULL, which is none. False if
+/* Fills ticket and mark; id and value are there. encoding.ptr may be NULL, which is none. False if
  * the encoding leaves no room for the mark. */
 bool dsql_large_describe(struct dsql_large *large, struct dsql_span encoding);
 
@@ -73,7 +73,7 @@ struct dsql_large_set {
 };
 void dsql_large_set_fini(struct dsql_large_set *set);
 
-/* Adds what the stubs of a result name. DSQL_PROTOCOL for a stub that is none. */
+/* Adds what the tickets of a result name. DSQL_PROTOCOL for a ticket that is none. */
 DSQL_MUST_USE enum dsql_rc dsql_large_find(const struct dsql_op_info *op,
                                            const struct dsql_result *result,
                                            struct dsql_large_set *set, struct dsql_err *err);
@@ -83,7 +83,7 @@ void dsql_large_take(struct dsql_large_set *set, const struct dsql_id *id, int64
                      struct dsql_span bytes);
 bool dsql_large_is_whole(const struct dsql_large_set *set);
 
-/* Puts the values in the place of their stubs. */
+/* Puts the values in the place of their tickets. */
 DSQL_MUST_USE enum dsql_rc dsql_large_join(const struct dsql_op_info *op,
                                            struct dsql_result *result,
                                            const struct dsql_large_set *set, struct dsql_err *err);

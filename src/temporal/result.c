@@ -70,7 +70,7 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
         return DSQL_OK;
     }
     bool ok = true;
-    /* The encoding of a stub. */
+    /* The encoding of a ticket. */
     if (type == DSQL_OP_TEXT && column > 0 &&
         dsql_large_is_marked((struct dsql_span){bytes, len}) &&
         dsql_large_may_be(call->op->columns, call->op->column_count, column - 1))

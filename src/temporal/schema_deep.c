@@ -1,12 +1,12 @@
 /*
- * Large values and their parts (large.h): each stub in a table must have parts, and each part a
- * stub. One query for each table and one for the parts, each of one snapshot; they read every row.
+ * Large values and their parts (large.h): each ticket in a table must have parts, and each part a
+ * ticket. One query for each table and one for the parts, each of one snapshot; they read every row.
  */
 #include <libpq-fe.h>
 
 #include "temporal/schema.h"
 
-#define STUB_ID(value) "CAST(encode(substring(" value " FROM 1 FOR 16), 'hex') AS UUID)"
+#define TICKET_ID(value) "CAST(encode(substring(" value " FROM 1 FOR 16), 'hex') AS UUID)"
 
 enum { SQL_MAX = 64 << 10 };
 
@@ -14,7 +14,7 @@ struct deep {
     PGconn *conn;
     const struct dsql_schema_watch *watch;
     size_t *problems;
-    struct dsql_strbuf stubs; /* SELECT of the id of every stub in all tables */
+    struct dsql_strbuf tickets; /* SELECT of the id of every ticket in all tables */
     struct dsql_err *err;
 };
 
@@ -43,14 +43,14 @@ static enum dsql_rc look_at_column(struct deep *deep, struct dsql_span table,
     char text[640];
     struct dsql_strbuf sql;
     dsql_strbuf_init(&sql, text, sizeof(text));
-    dsql_strbuf_addf(&deep->stubs, "%sSELECT " STUB_ID("%.*s") " FROM %.*s WHERE %.*s LIKE '+%%'",
-                     deep->stubs.len > 0 ? " UNION ALL " : "", DSQL_SPAN_ARG(value),
+    dsql_strbuf_addf(&deep->tickets, "%sSELECT " TICKET_ID("%.*s") " FROM %.*s WHERE %.*s LIKE '+%%'",
+                     deep->tickets.len > 0 ? " UNION ALL " : "", DSQL_SPAN_ARG(value),
                      DSQL_SPAN_ARG(table), DSQL_SPAN_ARG(encoding));
     /* Parts are numbered from 0 without a gap. */
     dsql_strbuf_addf(&sql,
                      "SELECT count(*) FROM %.*s t WHERE t.%.*s LIKE '+%%' AND (SELECT "
                      "count(*) = 0 OR count(*) <> max(v.part) + 1 FROM large_values v "
-                     "WHERE v.id = " STUB_ID("t.%.*s") ")",
+                     "WHERE v.id = " TICKET_ID("t.%.*s") ")",
                      DSQL_SPAN_ARG(table), DSQL_SPAN_ARG(encoding), DSQL_SPAN_ARG(value));
     return find(deep, dsql_strbuf_span(&sql), "incomplete", "large values in", table);
 }
@@ -80,9 +80,9 @@ static enum dsql_rc look_at_parts(struct deep *deep)
     struct dsql_strbuf sql;
     dsql_strbuf_init_heap(&sql, SQL_MAX);
     dsql_strbuf_addf(&sql, "SELECT count(*) FROM large_values WHERE id NOT IN (%.*s)",
-                     DSQL_SPAN_ARG(dsql_strbuf_span(&deep->stubs)));
+                     DSQL_SPAN_ARG(dsql_strbuf_span(&deep->tickets)));
     enum dsql_rc rc =
-        sql.cut || deep->stubs.cut
+        sql.cut || deep->tickets.cut
             ? dsql_err_set(deep->err, DSQL_NO_MEMORY, "out of memory")
             : find(deep, dsql_strbuf_span(&sql), "orphaned", "parts in", DSQL_SPAN("large_values"));
     dsql_strbuf_fini(&sql);
@@ -97,12 +97,12 @@ enum dsql_rc dsql_schema_verify_values(PGconn *conn, const struct dsql_schema_wa
     struct dsql_schema_step step;
     enum dsql_rc rc = DSQL_OK;
     *problems = 0;
-    dsql_strbuf_init_heap(&deep.stubs, SQL_MAX);
+    dsql_strbuf_init_heap(&deep.tickets, SQL_MAX);
     while (!rc && dsql_schema_next(&rest, &step))
         if (step.kind == DSQL_SCHEMA_TABLE)
             rc = look_at_table(&deep, &step);
     if (!rc)
         rc = look_at_parts(&deep);
-    dsql_strbuf_fini(&deep.stubs);
+    dsql_strbuf_fini(&deep.tickets);
     return rc;
 }

@@ -94,7 +94,7 @@ static bool is_large(const struct dsql_call *call, const struct dsql_param *valu
            dsql_large_may_be(call->op->fields, call->op->field_count, at % call->op->field_count);
 }
 
-/* An encoding that looks like a mark would make a stub or a pack of the value before it. */
+/* An encoding that looks like a mark would make a ticket or a pack of the value before it. */
 static bool is_mark(const struct dsql_call *call, const struct dsql_param *params, size_t at)
 {
     size_t field = at % call->op->field_count;
@@ -105,7 +105,7 @@ static bool is_mark(const struct dsql_call *call, const struct dsql_param *param
            dsql_large_may_be(call->op->fields, call->op->field_count, field - 1);
 }
 
-/* Puts stubs in the place of large values, and marks into their encodings. */
+/* Puts tickets in the place of large values, and marks into their encodings. */
 static enum dsql_rc stub_large(struct dsql_call *call, size_t count)
 {
     size_t fields = call->op->field_count;
@@ -125,7 +125,7 @@ static enum dsql_rc stub_large(struct dsql_call *call, size_t count)
             name = (struct dsql_span){0};
         if (!dsql_large_describe(large, name))
             return bad(call, &call->op->fields[i % fields + 1], DSQL_INVALID, "is too long");
-        call->params[i] = dsql_raw(large->stub, sizeof(large->stub));
+        call->params[i] = dsql_raw(large->ticket, sizeof(large->ticket));
         call->params[i + 1] = dsql_raw(large->mark, large->mark_len);
         i++;
     }

@@ -368,7 +368,7 @@ static void share_rows(enum way way)
     REQUIRE(fixture_sql(&fix, sql) == 0);
 }
 
-/* What would look like a stub is refused, and so is an encoding that leaves no room for the mark.
+/* What would look like a ticket is refused, and so is an encoding that leaves no room for the mark.
  */
 static void refuse_marks(void)
 {

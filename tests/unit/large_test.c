@@ -1,4 +1,4 @@
-/* Large values without a database: parts, stubs, marks, and results that are put together. */
+/* Large values without a database: parts, tickets, marks, and results that are put together. */
 #include "temporal/large.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void add_row(struct dsql_result *result, const struct dsql_large *data,
             add(result, "Json", 4);
             continue;
         }
-        add(result, values[i]->stub, sizeof(values[i]->stub));
+        add(result, values[i]->ticket, sizeof(values[i]->ticket));
         add(result, values[i]->mark, (int32_t)values[i]->mark_len);
     }
     result->rows++;
@@ -184,12 +184,12 @@ TEST(stubs_that_are_none_are_refused)
         struct dsql_result result = {.columns = op->column_count, .data = (unsigned char *)memory};
         struct dsql_large wrong = large;
         if (bad == 1)
-            memset(wrong.stub + 16, 0, 8); /* no length */
+            memset(wrong.ticket + 16, 0, 8); /* no length */
         if (bad == 2)
-            memset(wrong.stub + 16, 0xff, 8); /* more than there can be */
+            memset(wrong.ticket + 16, 0xff, 8); /* more than there can be */
         add_row(&result, &wrong, NULL);
         if (bad == 0) { /* shorter by one */
-            int32_t len = sizeof(wrong.stub) - 1;
+            int32_t len = sizeof(wrong.ticket) - 1;
             char *value = memory + FIRST_VALUE;
             memcpy(value, &len, sizeof(len));
             memmove(value + sizeof(len) + len, value + sizeof(len) + len + 1, 40);

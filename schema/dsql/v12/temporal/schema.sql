@@ -420,7 +420,7 @@ CREATE TABLE IF NOT EXISTS nexus_endpoints_partition_status (
     PRIMARY KEY (id)
 );
 
--- What does not fit a column of the tables above. There the column then holds a stub, which begins with the id, and
+-- What does not fit a column of the tables above. There the column then holds a ticket, which begins with the id, and
 -- its encoding begins with '+' (docs/temporal-store.md). A row is never changed.
 
 CREATE TABLE IF NOT EXISTS large_values (
