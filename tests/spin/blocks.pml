@@ -1,5 +1,5 @@
 /*
- * The protocol of src/core/blocks.c as a model for spin. One registry item; N owners that change it
+ * The protocol of src/core/blocks*.c as a model for spin. One registry item; N owners that change it
  * with conditional updates; a network that delays, loses, and answers late; crashes, silences of any
  * length, an outage of the registry. Time is a number of ticks; a beat is due every tick.
  *
