@@ -106,7 +106,8 @@ static bool is_ticket(const struct dsql_op_info *op, struct cursor cursor, struc
            dsql_large_is_marked(next_value(&cursor));
 }
 
-static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span ticket, struct dsql_err *err)
+static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span ticket,
+                            struct dsql_err *err)
 {
     uint64_t len = 0;
     if (ticket.len != DSQL_LARGE_STUB_SIZE)
@@ -169,7 +170,8 @@ bool dsql_large_is_whole(const struct dsql_large_set *set)
     return true;
 }
 
-static const struct dsql_large_ref *ref_of(const struct dsql_large_set *set, struct dsql_span ticket)
+static const struct dsql_large_ref *ref_of(const struct dsql_large_set *set,
+                                           struct dsql_span ticket)
 {
     for (size_t i = 0; i < set->count; i++)
         if (memcmp(&set->refs[i].id, ticket.ptr, sizeof(struct dsql_id)) == 0)

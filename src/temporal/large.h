@@ -1,8 +1,8 @@
 /*
  * Values that do not fit a column of the service. Such a value is *large*: it goes into rows of
  * large_values, its *parts*, in the transaction that writes its row. In the row's column stands a
- * *ticket*, which names the parts, and the encoding beside it begins with a *mark*, which no encoding
- * of Temporal's does.
+ * *ticket*, which names the parts, and the encoding beside it begins with a *mark*, which no
+ * encoding of Temporal's does.
  *
  * (L1) Parts are never changed, and their id is drawn at random for each write. So whoever has read
  *      a ticket reads the value that stood there, or finds that parts are missing; never a mixture.

@@ -1,6 +1,7 @@
 /*
  * Large values and their parts (large.h): each ticket in a table must have parts, and each part a
- * ticket. One query for each table and one for the parts, each of one snapshot; they read every row.
+ * ticket. One query for each table and one for the parts, each of one snapshot; they read every
+ * row.
  */
 #include <libpq-fe.h>
 
@@ -43,7 +44,8 @@ static enum dsql_rc look_at_column(struct deep *deep, struct dsql_span table,
     char text[640];
     struct dsql_strbuf sql;
     dsql_strbuf_init(&sql, text, sizeof(text));
-    dsql_strbuf_addf(&deep->tickets, "%sSELECT " TICKET_ID("%.*s") " FROM %.*s WHERE %.*s LIKE '+%%'",
+    dsql_strbuf_addf(&deep->tickets,
+                     "%sSELECT " TICKET_ID("%.*s") " FROM %.*s WHERE %.*s LIKE '+%%'",
                      deep->tickets.len > 0 ? " UNION ALL " : "", DSQL_SPAN_ARG(value),
                      DSQL_SPAN_ARG(table), DSQL_SPAN_ARG(encoding));
     /* Parts are numbered from 0 without a gap. */
