@@ -13,5 +13,6 @@
 #include "dsql/temporal.h"
 #include "dsql/tx.h"
 #include "dsql/version.h"
+#include "dsql/visibility.h"
 
 #endif

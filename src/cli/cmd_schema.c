@@ -1,10 +1,11 @@
-/* `dsql schema apply | verify | version | drop`: the tables of Temporal's store. */
+/* `dsql schema apply | verify | version | drop`: the tables of Temporal's store and visibility. */
 #include <libpq-fe.h>
 #include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/schema_connect.h"
-#include "temporal/schema.h"
+#include "schema/schema.h"
+#include "temporal/schema_deep.h"
 
 /* What is told on the way: lines for people on standard output, or one JSON object at the end. */
 struct teller {
@@ -67,6 +68,15 @@ static void print_list(const struct teller *teller, const char *name)
            teller->list.len ? "\n" : "");
 }
 
+static const struct dsql_schema *const schemas[] = {&dsql_schema_store, &dsql_schema_visibility};
+
+/* The versions of this program, as members of a JSON object. */
+static void print_versions(void)
+{
+    printf("{\"version\": \"%s\", \"visibility\": \"%s\", ", dsql_schema_store.version,
+           dsql_schema_visibility.version);
+}
+
 static int run_apply(const struct dsql_args *args)
 {
     struct teller teller;
@@ -74,16 +84,19 @@ static int run_apply(const struct dsql_args *args)
     struct dsql_err err;
     PGconn *conn = NULL;
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
-    teller.total = dsql_schema_steps() - 1; /* a row is no step to speak of */
-    if (!rc)
-        rc = dsql_schema_apply(conn, &watch, &err);
+    for (size_t i = 0; i < DSQL_COUNT_OF(schemas); i++)
+        teller.total += dsql_schema_steps(schemas[i]);
+    teller.total--; /* a row is no step to speak of */
+    for (size_t i = 0; !rc && i < DSQL_COUNT_OF(schemas); i++)
+        rc = dsql_schema_apply(schemas[i], conn, &watch, &err);
     if (!rc && teller.json) {
-        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"created\": %zu, \"existed\": %zu, ",
-               teller.created, teller.existed);
+        print_versions();
+        printf("\"created\": %zu, \"existed\": %zu, ", teller.created, teller.existed);
         print_list(&teller, "steps");
     } else if (!rc) {
-        printf("schema version " DSQL_SCHEMA_VERSION ": %zu created, %zu already there\n",
-               teller.created, teller.existed);
+        printf("schema version %s, visibility %s: %zu created, %zu already there\n",
+               dsql_schema_store.version, dsql_schema_visibility.version, teller.created,
+               teller.existed);
     }
     return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
 }
@@ -91,7 +104,8 @@ static int run_apply(const struct dsql_args *args)
 static void print_verdict(const struct dsql_schema_findings *found, size_t values, bool deep)
 {
     if (found->mendable + found->shapes == 0)
-        printf("schema version " DSQL_SCHEMA_VERSION " is complete%s\n",
+        printf("schema version %s, visibility %s: complete%s\n", dsql_schema_store.version,
+               dsql_schema_visibility.version,
                deep && values == 0 ? ", and so is every large value" : "");
     if (values > 0)
         printf("%zu problems with large values: keep the output, and ask the maintainers\n",
@@ -100,6 +114,19 @@ static void print_verdict(const struct dsql_schema_findings *found, size_t value
         printf("%zu problems that 'dsql schema apply' mends\n", found->mendable);
     if (found->shapes > 0)
         printf("%zu problems that it does not touch: " DSQL_SCHEMA_SHAPES_HINT "\n", found->shapes);
+}
+
+static enum dsql_rc verify_all(PGconn *conn, const struct dsql_schema_watch *watch,
+                               struct dsql_schema_findings *found, struct dsql_err *err)
+{
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; !rc && i < DSQL_COUNT_OF(schemas); i++) {
+        struct dsql_schema_findings one = {0};
+        rc = dsql_schema_verify(schemas[i], conn, watch, &one, err);
+        found->mendable += one.mendable;
+        found->shapes += one.shapes;
+    }
+    return rc;
 }
 
 static int run_verify(const struct dsql_args *args)
@@ -113,14 +140,14 @@ static int run_verify(const struct dsql_args *args)
     size_t values = 0;
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
     if (!rc)
-        rc = dsql_schema_verify(conn, &watch, &found, &err);
+        rc = verify_all(conn, &watch, &found, &err);
     size_t problems = found.mendable + found.shapes;
     if (!rc && deep && problems == 0) /* in tables that are as they should be */
         rc = dsql_schema_verify_values(conn, &watch, &values, &err);
     problems += values;
     if (!rc && teller.json) {
-        printf("{\"version\": \"" DSQL_SCHEMA_VERSION "\", \"ok\": %s, \"mendable\": %zu, "
-               "\"other_shape\": %zu, \"large_values\": %zu, ",
+        print_versions();
+        printf("\"ok\": %s, \"mendable\": %zu, \"other_shape\": %zu, \"large_values\": %zu, ",
                problems ? "false" : "true", found.mendable, found.shapes, values);
         print_list(&teller, "problems");
     } else if (!rc) {
@@ -129,26 +156,39 @@ static int run_verify(const struct dsql_args *args)
     return finish(&teller, conn, rc, &err, problems ? DSQL_EXIT_FAILED : DSQL_EXIT_OK);
 }
 
+/* "cluster" and "program" of one schema, as members of a JSON object. */
+static void print_version_json(const struct dsql_schema *schema, const char *version)
+{
+    char memory[2 * DSQL_SCHEMA_VERSION_MAX + 8];
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, memory, sizeof(memory));
+    dsql_strbuf_add_json(&text, dsql_span_of(version));
+    printf("\"cluster\": %s, \"program\": \"%s\"", version[0] ? text.ptr : "null", schema->version);
+}
+
 static int run_version(const struct dsql_args *args)
 {
     struct teller teller;
     struct dsql_err err;
     PGconn *conn = NULL;
-    char version[DSQL_SCHEMA_VERSION_MAX] = "";
+    char store[DSQL_SCHEMA_VERSION_MAX] = "", visibility[DSQL_SCHEMA_VERSION_MAX] = "";
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
     if (!rc)
-        rc = dsql_schema_read_version(conn, version, &err);
+        rc = dsql_schema_read_version(&dsql_schema_store, conn, store, &err);
+    if (!rc)
+        rc = dsql_schema_read_version(&dsql_schema_visibility, conn, visibility, &err);
     if (!rc && teller.json) {
-        char memory[2 * DSQL_SCHEMA_VERSION_MAX + 8];
-        struct dsql_strbuf text;
-        dsql_strbuf_init(&text, memory, sizeof(memory));
-        dsql_strbuf_add_json(&text, dsql_span_of(version));
-        printf("{\"cluster\": %s, \"program\": \"" DSQL_SCHEMA_VERSION "\"}\n",
-               version[0] ? text.ptr : "null");
+        printf("{");
+        print_version_json(&dsql_schema_store, store);
+        printf(", \"visibility\": {");
+        print_version_json(&dsql_schema_visibility, visibility);
+        printf("}}\n");
     } else if (!rc) {
-        printf("cluster  %s\nprogram  " DSQL_SCHEMA_VERSION "\n", version[0] ? version : "(none)");
+        printf("cluster  %s, visibility %s\nprogram  %s, visibility %s\n",
+               store[0] ? store : "(none)", visibility[0] ? visibility : "(none)",
+               dsql_schema_store.version, dsql_schema_visibility.version);
     }
-    return finish(&teller, conn, rc, &err, version[0] ? DSQL_EXIT_OK : DSQL_EXIT_FAILED);
+    return finish(&teller, conn, rc, &err, store[0] ? DSQL_EXIT_OK : DSQL_EXIT_FAILED);
 }
 
 static int run_drop(const struct dsql_args *args)
@@ -159,13 +199,13 @@ static int run_drop(const struct dsql_args *args)
     PGconn *conn = NULL;
     if (!dsql_args_has(args, "yes")) {
         (void)dsql_err_set(&err, DSQL_INVALID,
-                           "drop deletes every table of the store and its data");
+                           "drop deletes every table of the store and of visibility, and its data");
         dsql_err_hint(&err, "say --yes if that is what you want");
         return dsql_complain(&err);
     }
     enum dsql_rc rc = begin(args, &teller, &conn, &err);
-    if (!rc)
-        rc = dsql_schema_drop(conn, &watch, &err);
+    for (size_t i = 0; !rc && i < DSQL_COUNT_OF(schemas); i++)
+        rc = dsql_schema_drop(schemas[i], conn, &watch, &err);
     if (!rc && teller.json) {
         printf("{");
         print_list(&teller, "steps");
@@ -194,21 +234,22 @@ static const struct dsql_option drop_options[] = {COMMON_OPTIONS,
 const struct dsql_command dsql_cmd_schema = {
     .name = "schema",
     .operands = "",
-    .summary = "the tables of Temporal's store",
-    .text = "Creates, compares and removes the tables that Temporal's store keeps in the cluster. "
-            "The cluster is the one of --endpoint or DSQL_ENDPOINT.\n"
-            "\n"
-            "    dsql schema apply --endpoint HOST\n"
-            "    dsql schema verify --endpoint HOST\n"
-            "    dsql local exec -- dsql schema apply",
+    .summary = "the tables of Temporal's store and visibility",
+    .text =
+        "Creates, compares and removes the tables that Temporal's store and its visibility keep in the cluster. "
+        "The cluster is the one of --endpoint or DSQL_ENDPOINT.\n"
+        "\n"
+        "    dsql schema apply --endpoint HOST\n"
+        "    dsql schema verify --endpoint HOST\n"
+        "    dsql local exec -- dsql schema apply",
 };
 
 const struct dsql_command dsql_cmd_schema_apply = {
     .name = "schema apply",
     .operands = "",
-    .summary = "create the tables of Temporal's store",
+    .summary = "create the tables of Temporal's store and visibility",
     .text =
-        "Creates what is missing of the 38 tables, their indexes and the version tables, one "
+        "Creates what is missing of the 38 tables of the store and the 3 of visibility, their indexes and the version tables, one "
         "statement per transaction, waits for each index to be built, says so meanwhile, and "
         "rebuilds one that is not valid. When a build fails it says why and ends with status 1. "
         "May be run again at any time, also after it was killed half-way: the version is "
@@ -225,7 +266,7 @@ const struct dsql_command dsql_cmd_schema_apply = {
 const struct dsql_command dsql_cmd_schema_verify = {
     .name = "schema verify",
     .operands = "",
-    .summary = "compare the tables of Temporal's store with the schema",
+    .summary = "compare the tables of Temporal's store and visibility with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
         "different or not valid. Ends with status 1 if there is anything. Changes nothing.\n"
@@ -251,7 +292,7 @@ const struct dsql_command dsql_cmd_schema_version = {
 const struct dsql_command dsql_cmd_schema_drop = {
     .name = "schema drop",
     .operands = "",
-    .summary = "delete the tables of Temporal's store and everything in them",
+    .summary = "delete the tables of Temporal's store and visibility with everything in them",
     .text = "Drops the tables one by one, the version tables last. There is no way back.",
     .options = drop_options,
     .option_count = DSQL_COUNT_OF(drop_options),

@@ -5,7 +5,7 @@
  */
 #include <libpq-fe.h>
 
-#include "temporal/schema.h"
+#include "temporal/schema_deep.h"
 
 #define TICKET_ID(value) "CAST(encode(substring(" value " FROM 1 FOR 16), 'hex') AS UUID)"
 
@@ -95,7 +95,7 @@ enum dsql_rc dsql_schema_verify_values(PGconn *conn, const struct dsql_schema_wa
                                        size_t *problems, struct dsql_err *err)
 {
     struct deep deep = {.conn = conn, .watch = watch, .problems = problems, .err = err};
-    struct dsql_span rest = dsql_schema_text();
+    struct dsql_span rest = dsql_schema_store.text();
     struct dsql_schema_step step;
     enum dsql_rc rc = DSQL_OK;
     *problems = 0;

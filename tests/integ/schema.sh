@@ -13,22 +13,22 @@ sql() { psql -XAtq -v ON_ERROR_STOP=1 -c "$1"; }
 
 # Nothing there.
 must_fail "$dsql" schema version
-says 'cluster  (none)'
+says 'cluster  (none), visibility (none)'
 must_fail "$dsql" schema verify
 says 'missing table shards'
 says 'missing index shards_fence'
 
 # All of it, and again.
 run "$dsql" schema apply
-says 'schema version 1.19: 47 created, 0 already there'
+says 'schema version 1.19, visibility 1.0: 61 created, 0 already there'
 says 'created index shards_fence'
 run "$dsql" schema apply
-says 'schema version 1.19: 0 created, 47 already there'
+says 'schema version 1.19, visibility 1.0: 0 created, 61 already there'
 run "$dsql" schema verify
-says 'schema version 1.19 is complete'
+says 'schema version 1.19, visibility 1.0: complete'
 run "$dsql" schema version --json
-says '{"cluster": "1.19", "program": "1.19"}'
-[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 40 ]
+says '{"cluster": "1.19", "program": "1.19", "visibility": {"cluster": "1.0", "program": "1.0"}}'
+[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 45 ]
 [ "$(sql 'select count(*) from schema_update_history')" = 1 ]
 [ "$(sql 'select * from namespace_metadata')" = '54321|1' ]
 
@@ -69,21 +69,36 @@ says 'differs column tasks.task_queue_id: uuid NOT NULL instead of text NOT NULL
 sql 'drop table tasks'
 sql 'drop table queue'
 run "$dsql" schema apply --json
-python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 44, d' "$work/out"
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 58, d' "$work/out"
 run "$dsql" schema verify
 
 # A newer one is left alone.
 sql "update schema_version set curr_version = '1.20'"
 must_fail "$dsql" schema apply
-says 'the cluster has schema version 1.20, this program knows 1.19'
+says 'the cluster has store schema version 1.20, this program knows 1.19'
 must_fail "$dsql" schema verify
 sql "update schema_version set curr_version = '1.9'"
 run "$dsql" schema apply
 [ "$(sql 'select curr_version from schema_version')" = 1.19 ]
 
+# Visibility has a version of its own, and partial indexes have a shape of their own.
+sql "update visibility_schema_version set curr_version = '1.1'"
+must_fail "$dsql" schema apply
+says 'the cluster has visibility schema version 1.1, this program knows 1.0'
+sql 'delete from visibility_schema_version'
+sql 'drop index visibility_by_parent'
+sql 'create index async visibility_by_parent on executions_visibility (namespace_id, parent_workflow_id, close_inv, start_inv, run_id)'
+must_fail "$dsql" schema apply
+says 'differs index visibility_by_parent: namespace_id, parent_workflow_id, close_inv, start_inv, run_id'
+sql 'drop index visibility_by_parent'
+run "$dsql" schema apply
+says 'created index visibility_by_parent'
+[ "$(sql 'select curr_version from visibility_schema_version')" = 1.0 ]
+run "$dsql" schema verify
+
 # Large values and their parts.
 run "$dsql" schema verify --deep
-says 'schema version 1.19 is complete, and so is every large value'
+says 'schema version 1.19, visibility 1.0: complete, and so is every large value'
 stub="decode('00000000000000000000000000000007' || '00000000001b7740', 'hex')"
 sql "insert into shards values (1, 1, $stub, '+:Proto3')"
 must_fail "$dsql" schema verify --deep
@@ -104,7 +119,7 @@ run "$dsql" schema verify --deep
 must_fail "$dsql" schema drop
 says 'say --yes'
 run "$dsql" schema drop --yes
-says '40 tables dropped'
+says '45 tables dropped'
 [ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 0 ]
 
 # Two at once.

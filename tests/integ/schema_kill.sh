@@ -29,7 +29,7 @@ kill_apply() {
 }
 
 # Killed after each step in turn.
-for after in $(seq 1 "$KILL_EVERY" 47); do
+for after in $(seq 1 "$KILL_EVERY" 61); do
     "$dsql" schema drop --yes >"$work/out"
     mkfifo "$work/pipe"
     stdbuf -oL "$dsql" schema apply >"$work/pipe" 2>"$work/killed.err" &
@@ -65,7 +65,7 @@ until_says "$work/second" "waiting index $index: submitted"
 fault clear index-delay
 wait $pid || { cat "$work/second"; exit 1; }
 grep -qF "exists index $index" "$work/second"
-grep -qF 'schema version 1.19: ' "$work/second"
+grep -qF 'schema version 1.19, visibility 1.0: ' "$work/second"
 run "$dsql" schema verify
 echo "killed while $index was being built: waited for the same build"
 

@@ -27,7 +27,7 @@ contains "$out" '153 operations, three ways; shard lock 2'
 contains "$out" 'scripts; shard lock 1'
 contains "$out" 'scripts; shard lock 2'
 contains "$out" 'large values: 47 homes, three ways'
-contains "$out" 'is complete, and so is every large value'
+contains "$out" 'complete, and so is every large value'
 contains "$out" 'scripts run again'
 printf '%s\n' "$out"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "local/sql_stmt.h"
+#include "schema/schema.h"
 #include "support/test.h"
 #include "temporal/ops.h"
-#include "temporal/schema.h"
 
 #define EACH_OP(op) for (enum dsql_op op = 0; op < DSQL_OP_COUNT; op = (enum dsql_op)(op + 1))
 
@@ -194,7 +194,7 @@ TEST(locks_name_one_table)
 
 static struct dsql_span key_of(struct dsql_span table)
 {
-    struct dsql_span rest = dsql_schema_text(), key = {"", 0};
+    struct dsql_span rest = dsql_schema_store.text(), key = {"", 0};
     struct dsql_schema_step step;
     struct dsql_schema_column column;
     while (dsql_schema_next(&rest, &step))
@@ -393,7 +393,7 @@ TEST(every_expectation_raises_in_the_server)
 
 TEST(the_schema_reads)
 {
-    struct dsql_span rest = dsql_schema_text(), body, key;
+    struct dsql_span rest = dsql_schema_store.text(), body, key;
     struct dsql_schema_step step;
     struct dsql_schema_column column;
     size_t tables = 0, indexes = 0, columns = 0;
@@ -413,7 +413,7 @@ TEST(the_schema_reads)
     }
     assert_int_equal(tables, 37 + 1 + 2);
     assert_int_equal(indexes, 7);
-    assert_int_equal(dsql_schema_steps(), 48);
+    assert_int_equal(dsql_schema_steps(&dsql_schema_store), 48);
     assert_true(columns > 200);
 }
 
@@ -425,7 +425,7 @@ TEST(the_schema_is_one_that_a_cluster_of_2025_takes)
                                         "ALTER",     "DROP",     "INCLUDE",    "lower("};
     static const char *const types[] = {"INTEGER", "BIGINT",    "VARCHAR(", "TEXT",
                                         "BYTEA",   "TIMESTAMP", "BOOLEAN",  "UUID"};
-    struct dsql_span rest = dsql_schema_text();
+    struct dsql_span rest = dsql_schema_store.text();
     struct dsql_schema_step step;
     while (dsql_schema_next(&rest, &step)) {
         for (size_t i = 0; i < DSQL_COUNT_OF(later); i++)

@@ -1,24 +1,52 @@
-/* The text of the schema and its parts. The text is our own, so a line that is not understood is a
- * programmer's error: an assert says so, and a test reads it all. */
-#include "temporal/schema.h"
+/* The texts of the schemas and their parts. The texts are our own, so a line that is not understood
+ * is a programmer's error: an assert says so, and a test reads it all. */
+#include "schema/schema.h"
 
 /* The file itself, by the assembler: no copy of it in C to fall behind. */
-__asm__(".section .rodata\n"
-        ".balign 16\n"
-        "dsql_schema_begin:\n"
-        ".incbin \"" DSQL_SCHEMA_FILE "\"\n"
-        "dsql_schema_end:\n"
-        ".byte 0\n"
-        ".balign 8\n"
-        "dsql_schema_size: .quad dsql_schema_end - dsql_schema_begin\n"
-        ".previous\n");
-extern const char dsql_schema_begin[];
-extern const uint64_t dsql_schema_size;
+#define EMBED(name, file)                                                                          \
+    __asm__(".section .rodata\n"                                                                   \
+            ".balign 16\n"                                                                         \
+            "dsql_schema_" name "_begin:\n"                                                        \
+            ".incbin \"" file "\"\n"                                                               \
+            "dsql_schema_" name "_end:\n"                                                          \
+            ".byte 0\n"                                                                            \
+            ".balign 8\n"                                                                          \
+            "dsql_schema_" name "_size: .quad dsql_schema_" name "_end - dsql_schema_" name        \
+            "_begin\n"                                                                             \
+            ".previous\n")
 
-struct dsql_span dsql_schema_text(void)
+EMBED("store", DSQL_SCHEMA_STORE_FILE);
+extern const char dsql_schema_store_begin[];
+extern const uint64_t dsql_schema_store_size;
+
+static struct dsql_span store_text(void)
 {
-    return (struct dsql_span){dsql_schema_begin, dsql_schema_size};
+    return (struct dsql_span){dsql_schema_store_begin, dsql_schema_store_size};
 }
+
+EMBED("visibility", DSQL_SCHEMA_VISIBILITY_FILE);
+extern const char dsql_schema_visibility_begin[];
+extern const uint64_t dsql_schema_visibility_size;
+
+static struct dsql_span visibility_text(void)
+{
+    return (struct dsql_span){dsql_schema_visibility_begin, dsql_schema_visibility_size};
+}
+
+const struct dsql_schema dsql_schema_store = {
+    .name = "store",
+    .version = "1.19",
+    .version_table = "schema_version",
+    .history_table = "schema_update_history",
+    .text = store_text,
+};
+const struct dsql_schema dsql_schema_visibility = {
+    .name = "visibility",
+    .version = "1.0",
+    .version_table = "visibility_schema_version",
+    .history_table = "visibility_schema_history",
+    .text = visibility_text,
+};
 
 /* Removes a word and the blank behind it. */
 static bool take(struct dsql_span *text, const char *word)
@@ -57,6 +85,11 @@ static void read_step(struct dsql_span text, struct dsql_schema_step *step)
         step->table = next_word(&text);
         assert(created);
     }
+    const char *where = memmem(text.ptr, text.len, ") WHERE ", 8);
+    if (where) {
+        step->where = dsql_span_from(text, (size_t)(where + 8 - text.ptr));
+        text = dsql_span_first(text, (size_t)(where + 1 - text.ptr));
+    }
     assert(text.len >= 2 && text.ptr[0] == '(' && text.ptr[text.len - 1] == ')');
     step->body = (struct dsql_span){text.ptr + 1, text.len - 2};
 }
@@ -87,12 +120,14 @@ static void name_type(struct dsql_span written, char *out, size_t cap)
     static const struct {
         const char *written, *shown;
     } names[] = {
+        {"SMALLINT", "smallint"},
         {"INTEGER", "integer"},
         {"BIGINT", "bigint"},
         {"UUID", "uuid"},
         {"TEXT", "text"},
         {"BYTEA", "bytea"},
         {"BOOLEAN", "boolean"},
+        {"JSONB", "jsonb"},
         {"VARCHAR", "character varying"},
         {"TIMESTAMP", "timestamp without time zone"},
     };
@@ -131,9 +166,9 @@ bool dsql_schema_next_column(struct dsql_span *body, struct dsql_schema_column *
     return true;
 }
 
-size_t dsql_schema_steps(void)
+size_t dsql_schema_steps(const struct dsql_schema *schema)
 {
-    struct dsql_span rest = dsql_schema_text();
+    struct dsql_span rest = schema->text();
     struct dsql_schema_step step;
     size_t n = 0;
     while (dsql_schema_next(&rest, &step))

@@ -1,11 +1,11 @@
-/* The schema in a cluster: version, apply, drop. What compares is in schema_verify.c. */
+/* A schema in a cluster: version, apply, drop. What compares is in verify.c. */
 #include <libpq-fe.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/shown.h"
-#include "temporal/schema.h"
+#include "schema/schema.h"
 
 enum { TRIES = 30, VERSION_PARTITION = 0 };
 
@@ -103,44 +103,48 @@ static enum dsql_rc ask(PGconn *conn, const char *sql, size_t count, const char 
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_schema_read_version(PGconn *conn, char version[DSQL_SCHEMA_VERSION_MAX],
-                                      struct dsql_err *err)
+enum { SQL_MAX = 640 };
+
+enum dsql_rc dsql_schema_read_version(const struct dsql_schema *schema, PGconn *conn,
+                                      char version[DSQL_SCHEMA_VERSION_MAX], struct dsql_err *err)
 {
-    char table[64];
+    char table[64], sql[SQL_MAX];
+    const char *values[] = {schema->version_table};
     bool found = false;
-    enum dsql_rc rc = ask(conn, "SELECT to_regclass('schema_version')", 0, NULL, table,
-                          sizeof(table), &found, err);
+    enum dsql_rc rc =
+        ask(conn, "SELECT to_regclass($1)", 1, values, table, sizeof(table), &found, err);
     version[0] = 0;
     if (rc || !found)
         return rc;
-    return ask(conn,
-               "SELECT curr_version FROM schema_version WHERE version_partition = 0 "
-               "AND db_name = current_database()",
-               0, NULL, version, DSQL_SCHEMA_VERSION_MAX, &found, err);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT curr_version FROM %s WHERE version_partition = 0 "
+                   "AND db_name = current_database()",
+                   schema->version_table);
+    return ask(conn, sql, 0, NULL, version, DSQL_SCHEMA_VERSION_MAX, &found, err);
 }
 
-static enum dsql_rc write_version(PGconn *conn, const char *old, struct dsql_err *err)
+static enum dsql_rc write_version(const struct dsql_schema *schema, PGconn *conn, const char *old,
+                                  struct dsql_err *err)
 {
-    const char *values[] = {DSQL_SCHEMA_VERSION, old};
-    enum dsql_rc rc = dsql_schema_exec(
-        conn,
-        DSQL_SPAN("INSERT INTO schema_version (version_partition, db_name, creation_time, "
-                  "curr_version, min_compatible_version) "
-                  "VALUES (0, current_database(), now() AT TIME ZONE 'UTC', $1, $1) "
-                  "ON CONFLICT (version_partition, db_name) DO UPDATE "
-                  "SET curr_version = excluded.curr_version, "
-                  "min_compatible_version = excluded.min_compatible_version"),
-        1, values, NULL, err);
-    if (!rc)
-        rc = dsql_schema_exec(
-            conn,
-            DSQL_SPAN("INSERT INTO schema_update_history (version_partition, year, month, "
-                      "update_time, description, manifest_md5, new_version, old_version) "
-                      "SELECT 0, extract(year FROM t), extract(month FROM t), t, "
-                      "'dsql schema apply', '', $1, $2 "
-                      "FROM (SELECT now() AT TIME ZONE 'UTC' AS t) AS at_once"),
-            2, values, NULL, err);
-    return rc;
+    const char *values[] = {schema->version, old};
+    char sql[SQL_MAX];
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO %s (version_partition, db_name, creation_time, "
+                   "curr_version, min_compatible_version) "
+                   "VALUES (0, current_database(), now() AT TIME ZONE 'UTC', $1, $1) "
+                   "ON CONFLICT (version_partition, db_name) DO UPDATE "
+                   "SET curr_version = excluded.curr_version, "
+                   "min_compatible_version = excluded.min_compatible_version",
+                   schema->version_table);
+    enum dsql_rc rc = dsql_schema_exec(conn, dsql_span_of(sql), 1, values, NULL, err);
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO %s (version_partition, year, month, "
+                   "update_time, description, manifest_md5, new_version, old_version) "
+                   "SELECT 0, extract(year FROM t), extract(month FROM t), t, "
+                   "'dsql schema apply', '', $1, $2 "
+                   "FROM (SELECT now() AT TIME ZONE 'UTC' AS t) AS at_once",
+                   schema->history_table);
+    return rc ? rc : dsql_schema_exec(conn, dsql_span_of(sql), 2, values, NULL, err);
 }
 
 /* -- Indexes. */
@@ -312,11 +316,11 @@ static enum dsql_rc apply_step(PGconn *conn, const struct dsql_schema_step *step
 }
 
 /* A statement with IF NOT EXISTS says nothing of the shape of what exists. */
-static enum dsql_rc refuse_other_shapes(PGconn *conn, const struct dsql_schema_watch *watch,
-                                        struct dsql_err *err)
+static enum dsql_rc refuse_other_shapes(const struct dsql_schema *schema, PGconn *conn,
+                                        const struct dsql_schema_watch *watch, struct dsql_err *err)
 {
     struct dsql_schema_findings findings;
-    enum dsql_rc rc = dsql_schema_verify_shapes(conn, watch, &findings, err);
+    enum dsql_rc rc = dsql_schema_verify_shapes(schema, conn, watch, &findings, err);
     if (rc || findings.shapes == 0)
         return rc;
     (void)dsql_err_set(err, DSQL_CONDITION_FAILED,
@@ -327,37 +331,36 @@ static enum dsql_rc refuse_other_shapes(PGconn *conn, const struct dsql_schema_w
     return DSQL_CONDITION_FAILED;
 }
 
-enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *watch,
-                               struct dsql_err *err)
+enum dsql_rc dsql_schema_apply(const struct dsql_schema *schema, PGconn *conn,
+                               const struct dsql_schema_watch *watch, struct dsql_err *err)
 {
     char version[DSQL_SCHEMA_VERSION_MAX];
-    enum dsql_rc rc = dsql_schema_read_version(conn, version, err);
+    enum dsql_rc rc = dsql_schema_read_version(schema, conn, version, err);
     if (rc)
         return rc;
-    int order = dsql_schema_version_compare(dsql_span_of(version), DSQL_SPAN(DSQL_SCHEMA_VERSION));
+    int order = dsql_schema_version_compare(dsql_span_of(version), dsql_span_of(schema->version));
     if (order > 0) {
-        (void)dsql_err_set(
-            err, DSQL_CONDITION_FAILED,
-            "the cluster has schema version %s, this program knows " DSQL_SCHEMA_VERSION,
-            dsql_shown_str(version).text);
+        (void)dsql_err_set(err, DSQL_CONDITION_FAILED,
+                           "the cluster has %s schema version %s, this program knows %s",
+                           schema->name, dsql_shown_str(version).text, schema->version);
         dsql_err_hint(err, "use the dsql of that version or a later one");
         return DSQL_CONDITION_FAILED;
     }
-    struct dsql_span rest = dsql_schema_text();
+    struct dsql_span rest = schema->text();
     struct dsql_schema_step step;
-    rc = refuse_other_shapes(conn, watch, err);
+    rc = refuse_other_shapes(schema, conn, watch, err);
     while (!rc && dsql_schema_next(&rest, &step))
         rc = apply_step(conn, &step, watch, err);
     if (!rc && order != 0)
-        rc = write_version(conn, version, err);
+        rc = write_version(schema, conn, version, err);
     return rc;
 }
 
-enum dsql_rc dsql_schema_drop(PGconn *conn, const struct dsql_schema_watch *watch,
-                              struct dsql_err *err)
+enum dsql_rc dsql_schema_drop(const struct dsql_schema *schema, PGconn *conn,
+                              const struct dsql_schema_watch *watch, struct dsql_err *err)
 {
     enum { TABLES_MAX = 64 };
-    struct dsql_span names[TABLES_MAX], rest = dsql_schema_text();
+    struct dsql_span names[TABLES_MAX], rest = schema->text();
     struct dsql_schema_step step;
     size_t n = 0;
     while (dsql_schema_next(&rest, &step))

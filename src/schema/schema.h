@@ -1,13 +1,14 @@
 /*
- * The schema of Temporal's store: schema/dsql/v12/temporal/schema.sql, which is part of the
- * program, taken apart into steps, and brought into a cluster.
+ * The schemas under schema/dsql/v12, which are part of the program: Temporal's store and its
+ * visibility. Each is taken apart into steps and brought into a cluster, and has a version of its
+ * own.
  *
  * One step is one transaction (the service takes one DDL at a time), every step may be repeated,
  * and the version is written last: whoever was killed at any point starts again and ends in the
  * same place. Blocking, on a connection of the caller's; not for the hot path.
  */
-#ifndef DSQL_TEMPORAL_SCHEMA_H
-#define DSQL_TEMPORAL_SCHEMA_H
+#ifndef DSQL_SCHEMA_SCHEMA_H
+#define DSQL_SCHEMA_SCHEMA_H
 
 #include "base/span.h"
 #include "base/strbuf.h"
@@ -15,10 +16,19 @@
 typedef struct pg_conn PGconn; /* as libpq declares them */
 typedef struct pg_result PGresult;
 
-/* The version of Temporal's main schema that the text stands for. */
-#define DSQL_SCHEMA_VERSION "1.19"
+struct dsql_schema {
+    const char *name;    /* for people: "store" */
+    const char *version; /* that the text stands for */
+    const char
+        *version_table; /* holds the cluster's version, and history_table what became of it */
+    const char *history_table;
+    struct dsql_span (*text)(void);
+};
 
-struct dsql_span dsql_schema_text(void);
+/* The version is that of Temporal's main schema for PostgreSQL. */
+extern const struct dsql_schema dsql_schema_store;
+/* A schema of this project's own, with its own versions. */
+extern const struct dsql_schema dsql_schema_visibility;
 
 enum dsql_schema_kind { DSQL_SCHEMA_TABLE, DSQL_SCHEMA_INDEX, DSQL_SCHEMA_ROW };
 
@@ -28,6 +38,7 @@ struct dsql_schema_step {
     struct dsql_span table; /* of an index; otherwise as name */
     bool unique;            /* index */
     struct dsql_span body;  /* table: its lines; index: its columns */
+    struct dsql_span where; /* index: the predicate of a partial one; otherwise empty */
     struct dsql_span text;  /* the statement, without the semicolon */
 };
 
@@ -46,7 +57,7 @@ bool dsql_schema_next_column(struct dsql_span *body, struct dsql_schema_column *
                              struct dsql_span *key);
 
 /* How many steps there are in all. */
-size_t dsql_schema_steps(void);
+size_t dsql_schema_steps(const struct dsql_schema *schema);
 
 /* Compares two versions such as 1.9 and 1.19, number by number: below, equal to or above 0. */
 int dsql_schema_version_compare(struct dsql_span a, struct dsql_span b);
@@ -63,13 +74,15 @@ struct dsql_schema_watch {
 enum { DSQL_SCHEMA_VERSION_MAX = 64 };
 
 /* The version in the cluster; empty if there is none. */
-DSQL_MUST_USE enum dsql_rc
-dsql_schema_read_version(PGconn *conn, char version[DSQL_SCHEMA_VERSION_MAX], struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_schema_read_version(const struct dsql_schema *schema, PGconn *conn,
+                                                    char version[DSQL_SCHEMA_VERSION_MAX],
+                                                    struct dsql_err *err);
 
 /* Brings the schema in. Refuses with DSQL_CONDITION_FAILED, and changes nothing, where a newer
  * version is, and where a table, column, key or index of its names has another shape: `watch` is
  * told of each. */
-DSQL_MUST_USE enum dsql_rc dsql_schema_apply(PGconn *conn, const struct dsql_schema_watch *watch,
+DSQL_MUST_USE enum dsql_rc dsql_schema_apply(const struct dsql_schema *schema, PGconn *conn,
+                                             const struct dsql_schema_watch *watch,
                                              struct dsql_err *err);
 
 /* What `watch` was told, counted. */
@@ -85,24 +98,26 @@ struct dsql_schema_findings {
     "then 'dsql schema apply'; else use a cluster of its own"
 
 /* Compares the cluster with the text. */
-DSQL_MUST_USE enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify(const struct dsql_schema *schema, PGconn *conn,
+                                              const struct dsql_schema_watch *watch,
                                               struct dsql_schema_findings *findings,
                                               struct dsql_err *err);
 /* The same for what is there and has another shape only. */
-DSQL_MUST_USE enum dsql_rc dsql_schema_verify_shapes(PGconn *conn,
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify_shapes(const struct dsql_schema *schema, PGconn *conn,
                                                      const struct dsql_schema_watch *watch,
                                                      struct dsql_schema_findings *findings,
                                                      struct dsql_err *err);
 
-/* Compares large values with their parts: `watch` is told of tables whose values lack some
- * ("incomplete") and of parts that belong to no value ("orphaned"), with their number. Reads every
- * row of the store. */
-DSQL_MUST_USE enum dsql_rc dsql_schema_verify_values(PGconn *conn,
-                                                     const struct dsql_schema_watch *watch,
-                                                     size_t *problems, struct dsql_err *err);
+struct dsql_pool;
+/* The same on a connection of the pool, waiting for it at most wait_ns: DSQL_CONDITION_FAILED names
+ * the first findings, and the hint says what to do. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_verify_pool(const struct dsql_schema *schema,
+                                                   struct dsql_pool *pool, int64_t wait_ns,
+                                                   struct dsql_err *err);
 
 /* Drops every table of the schema, with what is in it, the version tables last. */
-DSQL_MUST_USE enum dsql_rc dsql_schema_drop(PGconn *conn, const struct dsql_schema_watch *watch,
+DSQL_MUST_USE enum dsql_rc dsql_schema_drop(const struct dsql_schema *schema, PGconn *conn,
+                                            const struct dsql_schema_watch *watch,
                                             struct dsql_err *err);
 
 /* For those above: runs one statement, again on 40001 (another DDL was faster). The caller

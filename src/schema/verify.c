@@ -8,9 +8,10 @@
 #include <libpq-fe.h>
 #include <stdlib.h>
 
-#include "temporal/schema.h"
+#include "schema/schema.h"
 
 struct check {
+    const struct dsql_schema *schema;
     PGconn *conn;
     const struct dsql_schema_watch *watch;
     bool only_shapes; /* what apply mends is neither told nor counted */
@@ -103,18 +104,22 @@ static enum dsql_rc check_table(struct check *check, const struct dsql_schema_st
 
 static enum dsql_rc check_index(struct check *check, const struct dsql_schema_step *step)
 {
-    char name[128];
+    char name[128], shape[400];
     const char *values[] = {name};
     PGresult *found;
+    bool partial = step->where.len > 0;
+    (void)snprintf(shape, sizeof(shape), "%.*s%s%.*s%s", DSQL_SPAN_ARG(step->body),
+                   partial ? " WHERE (" : "", DSQL_SPAN_ARG(step->where), partial ? ")" : "");
     (void)snprintf(name, sizeof(name), "%.*s", DSQL_SPAN_ARG(step->name));
     enum dsql_rc rc = dsql_schema_exec(
         check->conn,
         DSQL_SPAN(
-            "SELECT i.indisvalid, i.indisunique, string_agg(a.attname, ', ' ORDER BY k.place) "
+            "SELECT i.indisvalid, i.indisunique, string_agg(a.attname, ', ' ORDER BY k.place) || "
+            "coalesce(' WHERE ' || pg_get_expr(i.indpred, i.indrelid), '') "
             "FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place), "
             "pg_attribute a WHERE i.indexrelid = to_regclass($1) "
             "AND k.place <= i.indnkeyatts AND a.attrelid = i.indrelid "
-            "AND a.attnum = k.attnum GROUP BY 1, 2"),
+            "AND a.attnum = k.attnum GROUP BY 1, 2, i.indpred, i.indrelid"),
         1, values, &found, check->err);
     if (rc)
         return rc;
@@ -124,7 +129,7 @@ static enum dsql_rc check_index(struct check *check, const struct dsql_schema_st
         find(check, &check->findings->mendable, "invalid", "index", step->name,
              "'dsql schema apply' rebuilds it");
     else if ((PQgetvalue(found, 0, 1)[0] == 't') != step->unique ||
-             !dsql_span_eq(dsql_span_of(PQgetvalue(found, 0, 2)), step->body))
+             strcmp(PQgetvalue(found, 0, 2), shape) != 0)
         find(check, &check->findings->shapes, "differs", "index", step->name,
              PQgetvalue(found, 0, 2));
     PQclear(found);
@@ -133,7 +138,7 @@ static enum dsql_rc check_index(struct check *check, const struct dsql_schema_st
 
 static enum dsql_rc check_steps(struct check *check)
 {
-    struct dsql_span rest = dsql_schema_text();
+    struct dsql_span rest = check->schema->text();
     struct dsql_schema_step step;
     enum dsql_rc rc = DSQL_OK;
     while (!rc && dsql_schema_next(&rest, &step)) {
@@ -145,29 +150,30 @@ static enum dsql_rc check_steps(struct check *check)
     return rc;
 }
 
-enum dsql_rc dsql_schema_verify_shapes(PGconn *conn, const struct dsql_schema_watch *watch,
+enum dsql_rc dsql_schema_verify_shapes(const struct dsql_schema *schema, PGconn *conn,
+                                       const struct dsql_schema_watch *watch,
                                        struct dsql_schema_findings *findings, struct dsql_err *err)
 {
-    struct check check = {conn, watch, true, findings, err};
+    struct check check = {schema, conn, watch, true, findings, err};
     *findings = (struct dsql_schema_findings){0};
     return check_steps(&check);
 }
 
-enum dsql_rc dsql_schema_verify(PGconn *conn, const struct dsql_schema_watch *watch,
+enum dsql_rc dsql_schema_verify(const struct dsql_schema *schema, PGconn *conn,
+                                const struct dsql_schema_watch *watch,
                                 struct dsql_schema_findings *findings, struct dsql_err *err)
 {
-    struct check check = {conn, watch, false, findings, err};
+    struct check check = {schema, conn, watch, false, findings, err};
     char version[DSQL_SCHEMA_VERSION_MAX];
     *findings = (struct dsql_schema_findings){0};
     enum dsql_rc rc = check_steps(&check);
     if (!rc)
-        rc = dsql_schema_read_version(conn, version, err);
+        rc = dsql_schema_read_version(schema, conn, version, err);
     if (rc)
         return rc;
-    int order = dsql_schema_version_compare(dsql_span_of(version), DSQL_SPAN(DSQL_SCHEMA_VERSION));
+    int order = dsql_schema_version_compare(dsql_span_of(version), dsql_span_of(schema->version));
     if (order != 0)
         find(&check, order < 0 ? &findings->mendable : &findings->shapes,
-             version[0] ? "differs" : "missing", "version", DSQL_SPAN(DSQL_SCHEMA_VERSION),
-             version);
+             version[0] ? "differs" : "missing", "version", dsql_span_of(schema->version), version);
     return DSQL_OK;
 }

@@ -1,0 +1,45 @@
+/*
+ * The search attributes of a record in the three forms that a write needs: a JSON object for the
+ * row, postings as two arrays in PostgreSQL's binary form, and the two attributes that counters go
+ * by. Sans I/O.
+ */
+#ifndef DSQL_VISIBILITY_ATTRIBUTES_H
+#define DSQL_VISIBILITY_ATTRIBUTES_H
+
+#include "base/strbuf.h"
+#include "dsql/visibility.h"
+
+/* The attribute that makes a namespace's divisions: a column of the row, and no posting. */
+#define DSQL_VISIBILITY_DIVISION "TemporalNamespaceDivision"
+/* The attribute besides status that counts are grouped by. */
+#define DSQL_VISIBILITY_COUNT_KEYWORD "TemporalLowCardinalityKeyword01"
+
+enum {
+    /* A transaction changes at most 3,000 rows: a record takes back all postings and makes as many,
+     * beside the row and two counters. */
+    DSQL_VISIBILITY_POSTINGS_MAX = 1400,
+};
+
+struct dsql_visibility_attributes {
+    struct dsql_strbuf json;                  /* terminated; empty without attributes */
+    struct dsql_strbuf names, values;         /* text[]: posting by posting */
+    size_t postings;                          /* how many */
+    struct dsql_span division, count_keyword; /* parts of the record's values; empty for none */
+};
+
+/* DSQL_INVALID for a value that is not of its type, no UTF-8, or has a zero byte; DSQL_TOO_LARGE
+ * above DSQL_VISIBILITY_POSTINGS_MAX. fini in any case. */
+DSQL_MUST_USE enum dsql_rc
+dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
+                                const struct dsql_visibility_attribute *attributes, size_t count,
+                                struct dsql_err *err);
+void dsql_visibility_attributes_fini(struct dsql_visibility_attributes *attributes);
+
+/* Appends texts as an array in PostgreSQL's binary form: the head, and then each. */
+void dsql_visibility_array_begin(struct dsql_strbuf *array, size_t count);
+void dsql_visibility_array_add(struct dsql_strbuf *array, struct dsql_span text);
+
+/* A text that the database takes: UTF-8 without a zero byte. */
+bool dsql_visibility_is_text(struct dsql_span text);
+
+#endif

@@ -1,0 +1,36 @@
+/* The handle, between the files of this folder. */
+#ifndef DSQL_VISIBILITY_VISIBILITY_H
+#define DSQL_VISIBILITY_VISIBILITY_H
+
+#include "base/clock.h"
+#include "dsql/visibility.h"
+
+struct dsql_visibility {
+    struct dsql_pool *pool;
+    const struct dsql_clock *clock; /* the pool's */
+    struct dsql_visibility_options options;
+};
+
+/* PostgreSQL's type numbers, for statements that declare their parameters: the service uses an
+ * index only if a parameter has the column's own type. */
+enum {
+    DSQL_VIS_BOOL = 16,
+    DSQL_VIS_BYTEA = 17,
+    DSQL_VIS_INT8 = 20,
+    DSQL_VIS_INT2 = 21,
+    DSQL_VIS_INT4 = 23,
+    DSQL_VIS_TEXT = 25,
+    DSQL_VIS_TEXT_ARRAY = 1009,
+    DSQL_VIS_UUID = 2950,
+    DSQL_VIS_JSONB = 3802,
+};
+
+/* The policy of a write: the caller's or the handle's, alone and repeated after an unknown commit.
+ */
+struct dsql_tx_policy dsql_visibility_write_policy(const struct dsql_visibility *visibility,
+                                                   const struct dsql_tx_policy *policy);
+
+/* Wall time in microseconds since 1970. */
+int64_t dsql_visibility_now_us(const struct dsql_visibility *visibility);
+
+#endif
