@@ -13,7 +13,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
     temporal temporal-check temporal-functional temporal-go temporal-large temporal-library temporal-run temporal-suites \
-    temporal-test temporal-soak temporal-bench
+    temporal-test temporal-soak temporal-bench temporal-visibility
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -100,10 +100,13 @@ temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Tem
 	@$(GO_BUILD) ./temporal-dsql-server
 
 temporal-check: temporal all
-	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-delay
+	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-delay ./temporal-visibility
 
 temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; with STOCK=yes beside postgres12_pgx
 	@GO="$(GO)" integrations/temporal/test/large.sh
+
+temporal-visibility: temporal-check ## random runs and queries on visibility stores, side by side; RUNS=20000 QUERIES=10000 for the whole
+	@GO="$(GO)" integrations/temporal/test/visibility.sh
 
 temporal-run: temporal-check ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
@@ -111,6 +114,7 @@ temporal-run: temporal-check ## start dsql local and the Temporal server, and ru
 temporal-test: temporal-check temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
 	@$(GO_IN) vet $(GO_FLAGS) ./...
 	@integrations/temporal/test/suites.sh
+	@GO="$(GO)" integrations/temporal/test/visibility.sh
 	@GO="$(GO)" integrations/temporal/test/stale.sh
 	@integrations/temporal/test/schema.sh
 	@integrations/temporal/test/starts.sh
@@ -140,6 +144,7 @@ temporal-suites: temporal-library all
 	@$(GO_TEST)/suites ./suites
 	@$(GO_TEST)/plugin ./dsql
 	@$(GO_TEST)/audit ./temporal-check
+	@$(GO_TEST)/visibility ./temporal-visibility
 	@$(GO_TEST)/server ./temporal-dsql-server
 
 # Temporal's functional tests; SUITES is a regular expression, or --small for a handful. All of them take hours.

@@ -55,6 +55,11 @@ make_stock_database() {
         -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
 }
 
+make_stock_visibility() { # in a database of its own
+    stock -c 'create database visibility'
+    database=visibility stock -f "${stock_schema%/temporal/*}/visibility/schema.sql" >/dev/null
+}
+
 # stock_config PORT: the embedded configuration with another store, on this port or, if it is empty, on the socket.
 stock_config() {
     python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "${1:-5432}" "${1:+127.0.0.1}" "$scratch/stock" <<'PYTHON'

@@ -13,6 +13,7 @@ start_stock_postgres
 make_stock_database
 export STOCK_POSTGRES=$scratch/stock # what the adapter answers is compared with what Temporal's own plugin answers
 "$built/audit"
+"$built/visibility"
 "$built/server"
 plugin() { timeout 1200 "$built/plugin" -test.timeout 1190s; }
 plugin || { [ "${AGAIN:-0}" -gt 0 ] && "$dsql" local fault clear && echo "suites: once more: the adapter's own tests" && plugin; } ||

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// most is how many pages a list has at most.
+const most = 25
+
+// shown is how many differences are made small and printed.
+const shown = 10
+
+// diff writes the runs into both stores, asks both all queries, and fails if there was a difference that is not one of
+// the known ones.
+func diff(out io.Writer, o options, reference, subject *tried) error {
+	_, _ = fmt.Fprintf(out, "seed %d: %d runs, %d queries, on %s and %s\n", o.seed, o.runs, o.queries, reference.name, subject.name)
+	begin := time.Now()
+	if !o.kept {
+		writes, err := fill(o, reference, subject)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "%d writes in %.1f s\n", writes, time.Since(begin).Seconds())
+	}
+	differs := func(q *query) string {
+		r, s := q.ask(reference, most), q.ask(subject, most)
+		if known(reference, subject, q, r, s) != "" {
+			return ""
+		}
+		return differ(r, s)
+	}
+	var next, found, failures, runs, excused atomic.Int64
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	begin = time.Now()
+	for range o.at {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < o.queries; i = int(next.Add(1)) - 1 {
+				if o.only >= 0 && i != o.only {
+					continue
+				}
+				q := queryOf(o.seed, o.runs, i)
+				r, s := q.ask(reference, most), q.ask(subject, most)
+				runs.Add(int64(len(r.runs)))
+				if r.failure != "" {
+					failures.Add(1)
+				}
+				if differ(r, s) == "" {
+					continue
+				}
+				if known(reference, subject, q, r, s) != "" {
+					excused.Add(1)
+					continue
+				}
+				if found.Add(1) > shown {
+					continue
+				}
+				smallest, said := shrink(q, differs)
+				mutex.Lock()
+				_, _ = fmt.Fprintf(out, "%v\n    %s\n", smallest, said)
+				mutex.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	_, _ = fmt.Fprintf(out, "%d queries in %.1f s: %d runs listed, %d failures on both, %d known differences, %d other differences\n", o.queries,
+		time.Since(begin).Seconds(), runs.Load(), failures.Load(), excused.Load(), found.Load())
+	if found.Load() > 0 {
+		return fmt.Errorf("%d queries differ; again with --seed %d --runs %d", found.Load(), o.seed, o.runs)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.temporal.io/server/common/persistence/visibility/manager"
+	"go.temporal.io/server/common/persistence/visibility/store"
+)
+
+func opened(t *testing.T, suffix string) *tried {
+	t.Helper()
+	s, err := openStore("sqlite:" + t.Name() + suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+var small = options{seed: 7, runs: 200, queries: 120, only: -1, at: 2}
+
+// Two stores of the same kind answer the same.
+func TestSameStores(t *testing.T) {
+	var said bytes.Buffer
+	if err := diff(&said, small, opened(t, "a"), opened(t, "b")); err != nil {
+		t.Errorf("%v:\n%s", err, &said)
+	}
+	if !strings.Contains(said.String(), " 0 other differences") {
+		t.Errorf("%s", &said)
+	}
+}
+
+// broken answers lists that ask for a status in another order, and leaves a group out of the counts by status.
+type broken struct{ store.VisibilityStore }
+
+func (b broken) ListWorkflowExecutions(ctx context.Context, request *manager.ListWorkflowExecutionsRequestV2) (*store.InternalListExecutionsResponse, error) {
+	page, err := b.VisibilityStore.ListWorkflowExecutions(ctx, request)
+	if err == nil && strings.Contains(request.Query, "ExecutionStatus ") {
+		slices.Reverse(page.Executions)
+	}
+	return page, err
+}
+
+func (b broken) CountWorkflowExecutions(ctx context.Context, request *manager.CountWorkflowExecutionsRequest) (*store.InternalCountExecutionsResponse, error) {
+	counted, err := b.VisibilityStore.CountWorkflowExecutions(ctx, request)
+	if err == nil && strings.Contains(request.Query, "GROUP BY ExecutionStatus") {
+		counted.Groups = slices.DeleteFunc(counted.Groups, func(g store.InternalAggregationGroup) bool {
+			return strings.Contains(string(g.GroupValues[0].Data), "Completed")
+		})
+	}
+	return counted, err
+}
+
+// A store that answers wrongly is found out, and what is printed is no larger than it must be.
+func TestBrokenStore(t *testing.T) {
+	var said bytes.Buffer
+	subject := opened(t, "b")
+	subject.VisibilityStore = broken{subject.VisibilityStore}
+	if err := diff(&said, small, opened(t, "a"), subject); err == nil {
+		t.Fatalf("nothing is found:\n%s", &said)
+	}
+	if !strings.Contains(said.String(), ": GROUP BY ExecutionStatus\n    groups: ") {
+		t.Errorf("the smallest query is 'GROUP BY ExecutionStatus':\n%s", &said)
+	}
+	reordered := 0
+	for line := range strings.Lines(said.String()) {
+		if strings.HasPrefix(line, "query ") && strings.Contains(line, "ExecutionStatus ") {
+			reordered++
+			if strings.Contains(line, " AND ") && !strings.Contains(line, "BETWEEN") {
+				t.Errorf("it could be smaller: %s", line)
+			}
+		}
+	}
+	if reordered == 0 {
+		t.Errorf("lists in another order are not found:\n%s", &said)
+	}
+}
+
+// Runs and queries come from the seed alone, and not from how many there are.
+func TestReproducible(t *testing.T) {
+	for i := range 50 {
+		a, b := fmt.Sprintf("%+v", writesOf(1, i)), fmt.Sprintf("%+v", writesOf(1, i))
+		if pointerless(a) != pointerless(b) || queryOf(1, 100, i).String() != queryOf(1, 100, i).String() {
+			t.Errorf("number %d is not always the same", i)
+		}
+	}
+	if queryOf(1, 100, 3).String() == queryOf(2, 100, 3).String() {
+		t.Error("the seed does not matter")
+	}
+}
+
+// pointerless leaves out the addresses in a printed structure.
+func pointerless(text string) string {
+	fields := strings.Fields(text)
+	return strings.Join(slices.DeleteFunc(fields, func(f string) bool { return strings.Contains(f, ":0x") }), " ")
+}
+
+// Every kind of write, operator and type is generated.
+func TestEverythingIsGenerated(t *testing.T) {
+	kinds, late, operators := map[kind]int{}, 0, map[string]int{}
+	for i := range 500 {
+		for _, w := range writesOf(1, i) {
+			kinds[w.kind]++
+			if w.late {
+				late++
+			}
+		}
+	}
+	if len(kinds) != 4 || late == 0 {
+		t.Errorf("kinds of writes: %v, %d late ones", kinds, late)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 3000 {
+		n := leaf(r, 1, 100, runColumns)
+		for _, c := range runColumns {
+			if c.name == n.name {
+				operators[c.kind.String()+" "+n.operator]++
+			}
+		}
+	}
+	for kind, all := range operated {
+		for _, operator := range all {
+			if operators[kind.String()+" "+operator] == 0 {
+				t.Errorf("%v %s does not come", kind, operator)
+			}
+		}
+	}
+}
