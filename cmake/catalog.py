@@ -13,8 +13,9 @@ SCHEMA = os.path.join(os.path.dirname(SOURCE), "..", "..", "schema", "dsql", "v1
 SIZES = 6  # a statement of many inputs is made for 1, 2, 4, ... 32 of them
 C_TYPES = {"I4": "int32_t", "I8": "int64_t", "BOOL": "bool", "TIME": "int64_t", "UUID": "struct dsql_id"}
 OIDS = {"I4": 23, "I8": 20, "BOOL": 16, "TIME": 1114, "TEXT": 25, "BYTES": 17, "KEY": 25, "UUID": 2950}
+ARRAYS = {"I8": 1016, "TEXT": 1009, "KEY": 1009, "UUID": 2951}
 KINDS = ("exec", "one", "many", "expect", "refuse")
-FLAGS = ("multi", "queued", "counted", "special", "packs", "unpacks")
+FLAGS = ("multi", "queued", "counted", "special", "packs", "unpacks", "gathers")
 FENCES = ("locks", "checks", "expects")
 
 
@@ -164,6 +165,11 @@ class Op:
         types = {field.name: field.type for field in self.fields}
         return [(f"before.{token}", types[token]) for token in self.fence[3]]
 
+    def types(self):
+        """Of the parameters of one input; the last field of `gathers` is an array."""
+        types = [field.type for field in self.fields]
+        return types[:-1] + [types[-1] + "[]"] if self.has("gathers") else types
+
     def read(self, word, rest, words):
         own = dict(words, **{"in": self.text_in, "out": self.text_out}) if word not in ("in", "out") else words
         rest = expanded(rest, own)
@@ -292,7 +298,7 @@ def places(catalog):
 
 
 def stmt(op, name, sql, types, flags):
-    numbers = ", ".join(str(OIDS[kind]) for kind in types)
+    numbers = ", ".join(str(ARRAYS[kind[:-2]] if kind.endswith("[]") else OIDS[kind]) for kind in types)
     return f'{{"{op.name}_{name}", {sql}, (const uint32_t[]){{{numbers}}}, {" | ".join(["DSQL_STMT_PREPARE"] + flags)}}}'
 
 
@@ -312,9 +318,9 @@ def condition(op, text):
 
 
 def sized(op, made, name, flags):
-    own, extra = [field.type for field in op.fields], [kind for _, kind in made.extra]
+    own, extra = op.types(), [kind for _, kind in made.extra]
     sizes = []
-    for size in range(SIZES if op.has("multi") else 1):
+    for size in range(SIZES if op.has("multi") and not op.has("gathers") else 1):
         sql = quoted(made.sql(1 << size))
         if op.kind == "expect":
             sql = f"DSQL_EXPECTING({sql})"
@@ -326,7 +332,7 @@ def sized(op, made, name, flags):
 
 
 def raised(op, made, name):
-    types = [field.type for field in op.fields] + [kind for _, kind in made.extra]
+    types = op.types() + [kind for _, kind in made.extra]
     return stmt(op, name, f"DSQL_RAISING({quoted(made.sql())})", types, ["DSQL_STMT_RAISES"])
 
 
@@ -336,7 +342,7 @@ def statement(op, made, at, values):
     common = forms[0] if forms else made
     out = [f"    {{.by_size = {{{sized(op, common, at, flags)}}},"]
     if forms:
-        types = [field.type for field in op.fields] + [kind for _, kind in made.extra]
+        types = op.types() + [kind for _, kind in made.extra]
         out.append(f"     .plain = {{{sized(op, made, f'{at}_plain', flags)}}},")
         out.append(f"     .clear = {stmt(op, f'{at}_clear', quoted(forms[1].sql()), types, [])},")
     if op.kind == "exec" and op.fence:

@@ -182,7 +182,7 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
     return dsql_tx_defer(call->tx->tx, dsql_call_form(call, size), params, n, call->err);
 }
 
-static bool is_same(const struct dsql_param *a, const struct dsql_param *b)
+bool dsql_call_same(const struct dsql_param *a, const struct dsql_param *b)
 {
     if (a->kind != b->kind)
         return false;
@@ -212,7 +212,7 @@ static size_t count_alike(const struct dsql_call *call, size_t from)
             return end - from;
         for (size_t f = 0; f < fields; f++)
             if (shared & UINT32_C(1) << f &&
-                !is_same(&call->params[from * fields + f], &call->params[end * fields + f]))
+                !dsql_call_same(&call->params[from * fields + f], &call->params[end * fields + f]))
                 return end - from;
     }
     return end - from;
@@ -424,7 +424,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
                              .err = err ? err : &unread};
     assert((unsigned)op < DSQL_OP_COUNT && (!tx || !policy));
     dsql_result_clear(call.result, call.op->column_count);
-    if (count == 0 && (call.op->flags & DSQL_OP_MULTI))
+    if (count == 0 && (call.op->flags & DSQL_OP_MULTI) && !(call.op->flags & DSQL_OP_GATHERS))
         return DSQL_OK;
     if (count != 1 && !(call.op->flags & DSQL_OP_MULTI))
         return dsql_err_set(err, DSQL_INVALID, "%s takes one input, not %zu", call.op->name, count);

@@ -30,7 +30,7 @@ struct dsql_call {
     struct dsql_err *err;
     struct dsql_large *larges; /* its large values, in the order of the inputs */
     size_t large_count;
-    void *packs;   /* memory of what shares rows */
+    void *packs;   /* memory of what shares rows, or an array */
     size_t spared; /* inputs that need no row of their own */
     bool clears;   /* the parts of what it replaces or deletes are deleted before */
     bool whole;    /* on the pool, and yet a transaction of several statements */
@@ -46,6 +46,10 @@ DSQL_MUST_USE enum dsql_rc dsql_call_convert(struct dsql_call *call,
                                              const struct dsql_param *values);
 /* pack.c: inputs with consecutive ids share a row from now on; `count` is that of the rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_pack(struct dsql_call *call);
+/* gather.c: all inputs are one from now on, whose last field is an array of theirs. */
+DSQL_MUST_USE enum dsql_rc dsql_call_gather(struct dsql_call *call);
+/* Whether two parameters are equal. */
+bool dsql_call_same(const struct dsql_param *a, const struct dsql_param *b);
 /* The tokens that a write expects, into their place behind its fields. */
 DSQL_MUST_USE enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call,
                                                     const struct dsql_param *tokens);

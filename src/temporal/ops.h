@@ -7,6 +7,7 @@
  *     tokens   what a transaction remembers        store    the handle, the probe, transactions
  *     script   many calls as one transaction in one round trip
  *     large    values that do not fit a column     pack     many tasks in one row
+ *     gather   many inputs as one array
  */
 #ifndef DSQL_TEMPORAL_TABLE_H
 #define DSQL_TEMPORAL_TABLE_H
@@ -24,6 +25,7 @@ enum dsql_op_flag { /* see the catalogue */
                     DSQL_OP_SPECIAL = 8,
                     DSQL_OP_PACKS = 16,
                     DSQL_OP_UNPACKS = 32,
+                    DSQL_OP_GATHERS = 64,
 };
 
 enum dsql_op_type {

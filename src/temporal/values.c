@@ -160,6 +160,8 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
     enum dsql_rc rc = large > 0 ? stub_large(call, large) : DSQL_OK;
     if (!rc && call->op->flags & DSQL_OP_PACKS && call->count >= DSQL_PACK_MIN && large == 0)
         rc = dsql_call_pack(call);
+    if (!rc && call->op->flags & DSQL_OP_GATHERS)
+        rc = dsql_call_gather(call);
     return rc;
 }
 

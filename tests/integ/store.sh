@@ -22,11 +22,11 @@ expect 0 "$dsql" local exec -- bash -c '
     "$dsql" local fault no-key-share=100%
     "$programs/store_methods"
     "$programs/store_script"'
-contains "$out" '153 operations, three ways; shard lock 1'
-contains "$out" '153 operations, three ways; shard lock 2'
+contains "$out" '160 operations, three ways; shard lock 1'
+contains "$out" '160 operations, three ways; shard lock 2'
 contains "$out" 'scripts; shard lock 1'
 contains "$out" 'scripts; shard lock 2'
-contains "$out" 'large values: 47 homes, three ways'
+contains "$out" 'large values: 53 homes, three ways'
 contains "$out" 'complete, and so is every large value'
 contains "$out" 'scripts run again'
 printf '%s\n' "$out"

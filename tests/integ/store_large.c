@@ -32,7 +32,8 @@ struct home {
     }
 #define MAP_HOME(name)                                                                             \
     HOME(ReplaceInto##name, COUNT, SelectAllFrom##name, DeleteFrom##name, 0),                      \
-        HOME(ReplaceInto##name, COUNT, SelectAllFrom##name, DeleteAllFrom##name, 0)
+        HOME(ReplaceInto##name, COUNT, SelectAllFrom##name, DeleteAllFrom##name, 0),               \
+        HOME(ReplaceInto##name, COUNT, SelectAllFrom##name, KeepIn##name, 0)
 #define TASKS_HOME(name)                                                                           \
     HOME(InsertInto##name, COUNT, RangeSelectFrom##name, DeleteFrom##name, 0),                     \
         HOME(InsertInto##name, COUNT, RangeSelectFrom##name, RangeDeleteFrom##name, 0)
@@ -119,9 +120,10 @@ static struct dsql_param value_of(const struct dsql_op_info *op, size_t at, cons
         return dsql_null();
     if (field->type == DSQL_OP_UUID)
         return dsql_bytes(some_id.bytes, sizeof(some_id.bytes));
+    bool another = op->flags & DSQL_OP_GATHERS && at == op->field_count - 1; /* which is kept */
     if (field->type == DSQL_OP_TEXT || field->type == DSQL_OP_KEY)
-        return dsql_bytes("Proto3", 6);
-    return dsql_i64(1);
+        return dsql_bytes(another ? "other" : "Proto3", another ? 5 : 6);
+    return dsql_i64(another ? 2 : 1);
 }
 
 static void in_script(enum dsql_op id, const struct dsql_param *values, struct dsql_result *result)

@@ -201,6 +201,18 @@ static void current(int64_t archetype)
         EXEC(DeleteAllFrom##Name, 1, shard, ns, STR("wf"), run);                                   \
         EXEC(DeleteAllFrom##Name, 1, shard, ns, STR("wf"), other_);                                \
         EXEC_N(ReplaceInto##Name, 2, rows_, 2);                                                    \
+        /* All but these stay, of one execution. */                                                \
+        struct dsql_KeepIn##Name keep_[] = {{shard, ns, STR("wf"), run, key_a},                    \
+                                            {shard, ns, STR("wf"), run, key_b}};                   \
+        EXEC_N(KeepIn##Name, 0, keep_, 2);                                                         \
+        QUERY(SelectAllFrom##Name, 2, &row_, shard, ns, STR("wf"), run);                           \
+        EXEC_N(KeepIn##Name, 1, keep_ + 1, 1);                                                     \
+        QUERY(SelectAllFrom##Name, 1, &row_, shard, ns, STR("wf"), run);                           \
+        REQUIRE(!compare(row_, key_a));                                                            \
+        keep_[1].run_id = other_;                                                                  \
+        REQUIRE(dsql_call_KeepIn##Name(fix.store, tx, keep_, 2, NULL, &err) == DSQL_INVALID);      \
+        REQUIRE(dsql_call_KeepIn##Name(fix.store, tx, keep_, 0, NULL, &err) == DSQL_INVALID);      \
+        EXEC_N(ReplaceInto##Name, 2, rows_, 2);                                                    \
         EXEC(DeleteAllFrom##Name, 2, shard, ns, STR("wf"), run);                                   \
         QUERY(SelectAllFrom##Name, 0, &row_, shard, ns, STR("wf"), run);                           \
     } while (0)
@@ -222,6 +234,10 @@ static void maps(void)
     EXEC_N(ReplaceIntoSignalsRequestedSets, 2, sets, 2);
     EXEC_N(ReplaceIntoSignalsRequestedSets, 0, sets, 2);
     QUERY(SelectAllFromSignalsRequestedSets, 2, &set, shard, ns, STR("wf"), run);
+    EXEC(KeepInSignalsRequestedSets, 1, shard, ns, STR("wf"), run, STR("s2"));
+    QUERY(SelectAllFromSignalsRequestedSets, 1, &set, shard, ns, STR("wf"), run);
+    SAME(set.signal_id, "s2");
+    EXEC_N(ReplaceIntoSignalsRequestedSets, 1, sets, 2);
     EXEC(DeleteFromSignalsRequestedSets, 1, shard, ns, STR("wf"), run, STR("s1"));
     EXEC(DeleteAllFromSignalsRequestedSets, 1, shard, ns, STR("wf"), run);
 
@@ -236,6 +252,10 @@ static void maps(void)
     REQUIRE(node.chasm_path.len == key.len && memcmp(node.chasm_path.ptr, path, key.len) == 0);
     SAME(node.metadata, "m2");
     REQUIRE(!node.metadata_encoding.ptr);
+    EXEC(KeepInChasmNodeMaps, 0, shard, ns, STR("wf"), run, key);
+    EXEC(ReplaceIntoChasmNodeMaps, 1, shard, ns, STR("wf"), run, STR("a"), STR("m"), none, none,
+         none);
+    EXEC(KeepInChasmNodeMaps, 1, shard, ns, STR("wf"), run, key);
     EXEC(DeleteFromChasmNodeMaps, 1, shard, ns, STR("wf"), run, key);
     EXEC(DeleteAllFromChasmNodeMaps, 0, shard, ns, STR("wf"), run);
 }

@@ -23,7 +23,8 @@ static const char *sql_of(const struct dsql_op_info *op, size_t statement)
 
 TEST(every_method_is_there)
 {
-    assert_int_equal(DSQL_OP_COUNT, 144 + 4 + 5); /* Temporal's, the schema tools', scripts' */
+    assert_int_equal(DSQL_OP_COUNT,
+                     144 + 4 + 5 + 7); /* Temporal's, the schema tools', scripts', maps' */
     EACH_OP(op)
     {
         assert_int_equal(dsql_op_find(dsql_op_name(op)), op);

@@ -165,6 +165,10 @@ func (a *args) DeleteFromActivityInfoMaps(shardID int32, namespaceID primitives.
 	return a.row(C.DSQL_OP_DeleteFromActivityInfoMaps, shardID, namespaceID, workflowID, runID, scheduleID)
 }
 
+func (a *args) KeepInActivityInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, scheduleID int64) *args {
+	return a.row(C.DSQL_OP_KeepInActivityInfoMaps, shardID, namespaceID, workflowID, runID, scheduleID)
+}
+
 func (a *args) DeleteAllFromActivityInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
 	return a.row(C.DSQL_OP_DeleteAllFromActivityInfoMaps, shardID, namespaceID, workflowID, runID)
 }
@@ -179,6 +183,10 @@ func (a *args) SelectAllFromTimerInfoMaps(shardID int32, namespaceID primitives.
 
 func (a *args) DeleteFromTimerInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, timerID string) *args {
 	return a.row(C.DSQL_OP_DeleteFromTimerInfoMaps, shardID, namespaceID, workflowID, runID, timerID)
+}
+
+func (a *args) KeepInTimerInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, timerID string) *args {
+	return a.row(C.DSQL_OP_KeepInTimerInfoMaps, shardID, namespaceID, workflowID, runID, timerID)
 }
 
 func (a *args) DeleteAllFromTimerInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
@@ -197,6 +205,10 @@ func (a *args) DeleteFromChildExecutionInfoMaps(shardID int32, namespaceID primi
 	return a.row(C.DSQL_OP_DeleteFromChildExecutionInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
 }
 
+func (a *args) KeepInChildExecutionInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, initiatedID int64) *args {
+	return a.row(C.DSQL_OP_KeepInChildExecutionInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
+}
+
 func (a *args) DeleteAllFromChildExecutionInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
 	return a.row(C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps, shardID, namespaceID, workflowID, runID)
 }
@@ -211,6 +223,10 @@ func (a *args) SelectAllFromRequestCancelInfoMaps(shardID int32, namespaceID pri
 
 func (a *args) DeleteFromRequestCancelInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, initiatedID int64) *args {
 	return a.row(C.DSQL_OP_DeleteFromRequestCancelInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
+}
+
+func (a *args) KeepInRequestCancelInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, initiatedID int64) *args {
+	return a.row(C.DSQL_OP_KeepInRequestCancelInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
 }
 
 func (a *args) DeleteAllFromRequestCancelInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
@@ -229,6 +245,10 @@ func (a *args) DeleteFromSignalInfoMaps(shardID int32, namespaceID primitives.UU
 	return a.row(C.DSQL_OP_DeleteFromSignalInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
 }
 
+func (a *args) KeepInSignalInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, initiatedID int64) *args {
+	return a.row(C.DSQL_OP_KeepInSignalInfoMaps, shardID, namespaceID, workflowID, runID, initiatedID)
+}
+
 func (a *args) DeleteAllFromSignalInfoMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
 	return a.row(C.DSQL_OP_DeleteAllFromSignalInfoMaps, shardID, namespaceID, workflowID, runID)
 }
@@ -245,6 +265,10 @@ func (a *args) DeleteFromSignalsRequestedSets(shardID int32, namespaceID primiti
 	return a.row(C.DSQL_OP_DeleteFromSignalsRequestedSets, shardID, namespaceID, workflowID, runID, signalID)
 }
 
+func (a *args) KeepInSignalsRequestedSets(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, signalID string) *args {
+	return a.row(C.DSQL_OP_KeepInSignalsRequestedSets, shardID, namespaceID, workflowID, runID, signalID)
+}
+
 func (a *args) DeleteAllFromSignalsRequestedSets(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {
 	return a.row(C.DSQL_OP_DeleteAllFromSignalsRequestedSets, shardID, namespaceID, workflowID, runID)
 }
@@ -259,6 +283,10 @@ func (a *args) SelectAllFromChasmNodeMaps(shardID int32, namespaceID primitives.
 
 func (a *args) DeleteFromChasmNodeMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, chasmPath []byte) *args {
 	return a.row(C.DSQL_OP_DeleteFromChasmNodeMaps, shardID, namespaceID, workflowID, runID, chasmPath)
+}
+
+func (a *args) KeepInChasmNodeMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID, chasmPath []byte) *args {
+	return a.row(C.DSQL_OP_KeepInChasmNodeMaps, shardID, namespaceID, workflowID, runID, chasmPath)
 }
 
 func (a *args) DeleteAllFromChasmNodeMaps(shardID int32, namespaceID primitives.UUID, workflowID string, runID primitives.UUID) *args {

@@ -36,10 +36,8 @@ type plan struct {
 	of         args                   // that execution
 	steps      []planned
 	guards     map[C.int]int // where the guard of a lock stands among the steps, by the guard's operation
-	rows       int
-	size       int
-	unforeseen bool // the store asked for something that nobody could foresee
-	counts     bool // it matters how many rows the last step changes, which only the script's answer tells
+	unforeseen bool          // the store asked for something that nobody could foresee
+	counts     bool          // it matters how many rows the last step changes, which only the script's answer tells
 	changed    int64
 }
 
@@ -61,14 +59,6 @@ type planned struct {
 	expect []any
 	gone   bool // a guard whose place a write has taken
 }
-
-// The service takes 10 MiB and 3,000 rows in a transaction. What comes near goes statement by statement, and
-// history nodes in transactions of their own. rowOverhead stands for keys and entries of indexes.
-const (
-	planBytes   = 7 << 20
-	planRows    = 2500
-	rowOverhead = 512
-)
 
 var errUnforeseen = errors.New("dsql: this can't be foreseen")
 
@@ -196,11 +186,48 @@ func (p *plan) write(op C.int, a *args) (answer, error) {
 		}
 		step.expect = []any{p.current.run}
 	}
+	p.keep(&step)
 	p.add(step)
 	if strings.Contains(opName(op), "Delete") && !p.counts {
 		return answer{affected: -1}, nil // nobody knows yet
 	}
 	return answer{affected: int64(a.rows)}, nil
+}
+
+// How a snapshot replaces a map: Temporal's store deletes all entries and inserts the new ones, which changes each row
+// that stays twice, and the service counts changes.
+var maps = map[C.int]struct{ clear, keep C.int }{
+	C.DSQL_OP_ReplaceIntoActivityInfoMaps:       {C.DSQL_OP_DeleteAllFromActivityInfoMaps, C.DSQL_OP_KeepInActivityInfoMaps},
+	C.DSQL_OP_ReplaceIntoTimerInfoMaps:          {C.DSQL_OP_DeleteAllFromTimerInfoMaps, C.DSQL_OP_KeepInTimerInfoMaps},
+	C.DSQL_OP_ReplaceIntoChildExecutionInfoMaps: {C.DSQL_OP_DeleteAllFromChildExecutionInfoMaps, C.DSQL_OP_KeepInChildExecutionInfoMaps},
+	C.DSQL_OP_ReplaceIntoRequestCancelInfoMaps:  {C.DSQL_OP_DeleteAllFromRequestCancelInfoMaps, C.DSQL_OP_KeepInRequestCancelInfoMaps},
+	C.DSQL_OP_ReplaceIntoSignalInfoMaps:         {C.DSQL_OP_DeleteAllFromSignalInfoMaps, C.DSQL_OP_KeepInSignalInfoMaps},
+	C.DSQL_OP_ReplaceIntoSignalsRequestedSets:   {C.DSQL_OP_DeleteAllFromSignalsRequestedSets, C.DSQL_OP_KeepInSignalsRequestedSets},
+	C.DSQL_OP_ReplaceIntoChasmNodeMaps:          {C.DSQL_OP_DeleteAllFromChasmNodeMaps, C.DSQL_OP_KeepInChasmNodeMaps},
+}
+
+// keep has the deletion of a map, if that is what comes before its entries are written, spare those.
+func (p *plan) keep(entries *planned) {
+	of, ok := maps[entries.op]
+	if !ok || entries.in.rows == 0 {
+		return
+	}
+	for i := range p.steps {
+		step := &p.steps[i]
+		if step.op != of.clear || !entries.in.begins(&step.in) {
+			continue
+		}
+		key := len(step.in.values) // stands behind the execution
+		spared := args{op: of.keep}
+		for row := range entries.in.rows {
+			spared.rows++
+			for field := range key + 1 {
+				spared.copyField(&entries.in, row*entries.in.fields()+field)
+			}
+		}
+		step.op, step.in = of.keep, spared
+		return
+	}
 }
 
 // instead drops the guard of a row that is written next; false if there is none.
@@ -212,20 +239,7 @@ func (p *plan) instead(guard C.int) bool {
 	return ok
 }
 
-// rowsOf is how many rows a call takes at most: tasks with consecutive ids share some.
-func rowsOf(step *planned) int {
-	switch step.op {
-	case C.DSQL_OP_InsertIntoTransferTasks, C.DSQL_OP_InsertIntoHistoryImmediateTasks, C.DSQL_OP_InsertIntoVisibilityTasks, C.DSQL_OP_InsertIntoReplicationTasks:
-		if step.in.rows > 100 {
-			return step.in.rows/50 + 1
-		}
-	}
-	return step.in.rows
-}
-
 func (p *plan) add(step planned) {
-	p.rows += rowsOf(&step)
-	p.size += len(step.in.bytes) + step.in.rows*rowOverhead
 	p.steps = append(p.steps, step)
 }
 
@@ -239,11 +253,6 @@ func (p *plan) read(op C.int, a *args) (answer, error) {
 		return got, sql.ErrNoRows
 	}
 	return got, nil
-}
-
-// fits says whether the script can be one transaction.
-func (p *plan) fits() bool {
-	return !p.unforeseen && len(p.steps) > 0 && p.size < planBytes && p.rows < planRows
 }
 
 // answerOf is a row as libdsql would have answered it.
@@ -275,6 +284,34 @@ func (a *args) blobAt(field int) []byte {
 		return nil
 	}
 	return a.bytes[v.number : v.number+int64(v.len)]
+}
+
+// copyField adds a field of other arguments.
+func (a *args) copyField(from *args, field int) {
+	v := from.values[field]
+	if v.kind == C.BRIDGE_BYTES {
+		a.blob(from.blobAt(field))
+		return
+	}
+	a.values = append(a.values, v)
+}
+
+// begins tells whether each row begins with what the other arguments, which are one row, are.
+func (a *args) begins(with *args) bool {
+	for i := range a.values {
+		field := i % a.fields()
+		if field >= len(with.values) {
+			continue
+		}
+		one, other := a.values[i], with.values[field]
+		if one.kind != other.kind || !bytes.Equal(a.blobAt(i), with.blobAt(field)) {
+			return false
+		}
+		if one.kind != C.BRIDGE_BYTES && one.number != other.number {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *args) copied() args {

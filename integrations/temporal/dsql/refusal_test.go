@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/persistence"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
@@ -73,5 +74,47 @@ func TestManyRowsAreDeleted(t *testing.T) {
 	left, err := o.f.db.SelectAllFromSignalsRequestedSets(ctx, sqlplugin.SignalsRequestedSetsAllFilter{ShardID: o.shard, NamespaceID: namespace, WorkflowID: workflow, RunID: run})
 	if err != nil || len(left) > 0 {
 		t.Fatalf("%d rows are left: %v", len(left), err)
+	}
+}
+
+// What certainly does not fit a transaction is refused before anything is sent, for each operation of executions.
+func TestTooLargeIsNotSent(t *testing.T) {
+	o, ctx := newWorld(t), context.Background()
+	many := func(n, size int) map[int64]*commonpb.DataBlob {
+		all := map[int64]*commonpb.DataBlob{}
+		for i := range n {
+			all[int64(i)] = blob(string(make([]byte, size)))
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name    string
+		entries map[int64]*commonpb.DataBlob
+	}{{"rows", many(3001, 1)}, {"bytes", many(12, 900<<10)}} {
+		r := o.current()
+		create := o.createRequest(o.newWorkflow(), persistence.CreateWorkflowModeBrandNew)
+		create.NewWorkflowSnapshot.ActivityInfos = c.entries
+		update := o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent)
+		update.UpdateWorkflowMutation.UpsertActivityInfos = c.entries
+		resolve := o.resolveRequest(r, persistence.ConflictResolveWorkflowModeUpdateCurrent)
+		resolve.ResetWorkflowSnapshot.ActivityInfos = c.entries
+		set := o.setRequest(r)
+		set.SetWorkflowSnapshot.ActivityInfos = c.entries
+		for operation, run := range map[string]func() error{
+			"CreateWorkflowExecution": func() error {
+				_, err := o.scripts.executions.CreateWorkflowExecution(ctx, create)
+				return err
+			},
+			"UpdateWorkflowExecution": func() error { return o.scripts.executions.UpdateWorkflowExecution(ctx, update) },
+			"ConflictResolveWorkflowExecution": func() error {
+				return o.scripts.executions.ConflictResolveWorkflowExecution(ctx, resolve)
+			},
+			"SetWorkflowExecution": func() error { return o.scripts.executions.SetWorkflowExecution(ctx, set) },
+		} {
+			var err error
+			if trips := o.w.during(func() { err = run() }); !isA[*persistence.TransactionSizeLimitError](err) || trips != 0 {
+				t.Errorf("%s, %s: %d round trips: %T %v", operation, c.name, trips, err, err)
+			}
+		}
 	}
 }

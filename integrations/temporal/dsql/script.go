@@ -130,31 +130,58 @@ func scripted[Q, A any](ctx context.Context, e *engine, operation string, p *pla
 }
 
 func runPlan[Q, A any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) (A, error), request Q) (A, error) {
+	var none A
 	got, err := run(withPlan(ctx, p), request)
-	if err != nil || !p.fits() {
+	if err != nil || p.unforeseen || len(p.steps) == 0 {
 		return retried(ctx, operation, run, request)
 	}
+	failed, err := p.send(ctx, e, operation)
+	switch {
+	case err != nil:
+		return none, unsent(operation, err)
+	case failed == nil:
+		return got, nil
+	case failed.is(rcConditionFailed), failed.is(C.DSQL_DUPLICATE), failed.is(C.DSQL_INVALID):
+		return retried(ctx, operation, run, request)
+	}
+	return none, scriptError(operation, failed)
+}
+
+// send runs the plan, as one script if it fits a transaction. Where the service finds that it does not, history goes
+// before.
+func (p *plan) send(ctx context.Context, e *engine, operation string) (*Error, error) {
+	scripts, failed := p.scripts(operation)
+	if failed != nil {
+		return failed, nil
+	}
+	failed, err := p.sendAll(ctx, e, operation, scripts)
+	if err != nil || failed == nil || !failed.is(rcTooLarge) || len(scripts) > 1 {
+		return failed, err
+	}
+	if scripts = p.apart(); len(scripts) == 1 {
+		return failed, nil
+	}
+	return p.sendAll(ctx, e, operation, scripts)
+}
+
+func (p *plan) sendAll(ctx context.Context, e *engine, operation string, scripts [][]planned) (*Error, error) {
 	want := nothing
 	if p.counts {
 		want = answers
 	}
-	results, failed, err := e.script(ctx, operation, p.steps, want)
-	if err != nil {
-		var none A
-		return none, unsent(operation, err)
+	for _, steps := range scripts {
+		if len(steps) == 0 {
+			continue
+		}
+		results, failed, err := e.script(ctx, operation, steps, want)
+		if err != nil || failed != nil && !failed.is(C.DSQL_APPLIED) {
+			return failed, err
+		}
+		if n := len(results); n > 0 {
+			p.changed = results[n-1].affected
+		}
 	}
-	if n := len(results); n > 0 {
-		p.changed = results[n-1].affected
-	}
-	if failed == nil || failed.is(C.DSQL_APPLIED) {
-		return got, nil
-	}
-	switch failed.rc {
-	case rcConditionFailed, C.DSQL_DUPLICATE, C.DSQL_INVALID, C.DSQL_TOO_LARGE:
-		return retried(ctx, operation, run, request)
-	}
-	var none A
-	return none, scriptError(operation, failed)
+	return nil, nil
 }
 
 func scriptedErr[Q any](ctx context.Context, e *engine, operation string, p *plan, run func(context.Context, Q) error, request Q) error {
