@@ -10,7 +10,7 @@ JOBS         := $(shell nproc)
 CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak bench lint asan tsan fuzz test-cluster install clean help bootstrap \
+.PHONY: all run test soak bench lint asan tsan fuzz test-cluster local-clients install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
     temporal temporal-check temporal-functional temporal-go temporal-large temporal-library temporal-run temporal-suites \
     temporal-test temporal-soak temporal-bench temporal-visibility
@@ -50,6 +50,9 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFE
 
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)
+
+local-clients: bootstrap-test all ## the clients of docs/local.md in every language, with what they need (200 MB)
+	@scripts/local-clients $(BUILD)
 
 bench: bootstrap-test all ## measure; ratios side by side in one run
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done

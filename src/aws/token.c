@@ -257,7 +257,9 @@ static enum dsql_rc check_form(struct check *check)
         return refuse(check, DSQL_TOKEN_SIGNED_HEADERS,
                       "Signed headers '%s': tokens are signed over the host and nothing else",
                       printable(claim->fields[SIGNED_HEADERS]).text);
-    if (!dsql_span_eq_nocase(claim->host, check->verifier->host))
+    bool also =
+        check->verifier->also.len > 0 && dsql_span_eq_nocase(claim->host, check->verifier->also);
+    if (!also && !dsql_span_eq_nocase(claim->host, check->verifier->host))
         return refuse(check, DSQL_TOKEN_HOST, "The token is for the host '%s', not for this one",
                       printable(claim->host).text);
     return DSQL_OK;

@@ -99,6 +99,7 @@ struct dsql_token_keyring {
 struct dsql_token_verifier {
     const struct dsql_token_keyring *keyring;
     struct dsql_span host; /* what a token must be signed for; upper or lower case */
+    struct dsql_span also; /* a second name of the same server; empty for none */
     struct dsql_span region;
     int64_t skew_ns; /* how far in the future a token may be dated */
 };

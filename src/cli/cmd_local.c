@@ -46,6 +46,33 @@ static enum dsql_rc check_ready_file(const char *path, struct dsql_err *err)
     return DSQL_OK;
 }
 
+/* Where it is, the file to source, and what the file of hosts needs, if it has not got it. */
+static void say_hello(const struct dsql_local *local, const char *env_file)
+{
+    char quoted[2 * DSQL_LOCAL_PATH_MAX];
+    struct dsql_strbuf word;
+    dsql_strbuf_init(&word, quoted, sizeof(quoted));
+    dsql_local_add_quoted(&word, dsql_span_of(env_file));
+    printf("dsql local: ready at %s and localhost, port %u, region %s\n"
+           "\n"
+           "    . %s      # PGHOST, PGPORT, PGPASSWORD, CLUSTER_ENDPOINT, AWS_* and so on\n"
+           "    psql -c 'select 1'\n"
+           "    dsql local fault list      # over %s\n",
+           local->options.host, (unsigned)local->options.port, local->options.region, word.ptr,
+           local->control.path);
+    if (!dsql_hosts_have_here(local->options.host))
+        printf(
+            "\n"
+            "For Java and for AWS's connectors, which want a cluster's name, once in /etc/hosts:\n"
+            "\n"
+            "    127.0.0.1 %s\n"
+            "\n"
+            "libpq and what is built on it finds it without that: PGHOSTADDR is 127.0.0.1.\n",
+            local->options.host);
+    printf("\nCtrl-C ends it.\n");
+    (void)fflush(stdout);
+}
+
 static enum dsql_rc announce(const struct dsql_local *local, const char *ready_file,
                              struct dsql_err *err)
 {
@@ -56,7 +83,7 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
     dsql_strbuf_init(&exports, exports_memory, sizeof(exports_memory));
     enum dsql_rc rc = dsql_local_env(local, &env, err);
     if (!rc) {
-        dsql_local_add_exports(&exports, dsql_strbuf_span(&env));
+        dsql_local_env_write_here(&exports, dsql_strbuf_span(&env), DSQL_ENV_SHELL);
         if (exports.cut)
             rc = dsql_err_set(err, DSQL_INVALID, "the environment is longer than %d bytes",
                               DSQL_LOCAL_ENV_MAX);
@@ -71,20 +98,7 @@ static enum dsql_rc announce(const struct dsql_local *local, const char *ready_f
     explicit_bzero(exports_memory, sizeof(exports_memory));
     if (rc)
         return rc;
-    char quoted[2 * DSQL_LOCAL_PATH_MAX];
-    struct dsql_strbuf word;
-    dsql_strbuf_init(&word, quoted, sizeof(quoted));
-    dsql_local_add_quoted(&word, dsql_span_of(path));
-    printf("dsql local: ready at %s port %u, region %s\n"
-           "\n"
-           "    . %s      # PGHOST, PGPORT, PGPASSWORD, AWS_* and so on\n"
-           "    psql -c 'select 1'\n"
-           "    dsql local fault list      # over %s\n"
-           "\n"
-           "Ctrl-C ends it.\n",
-           local->options.host, (unsigned)local->options.port, local->options.region, word.ptr,
-           local->control.path);
-    (void)fflush(stdout);
+    say_hello(local, path);
     return DSQL_OK;
 }
 

@@ -31,11 +31,11 @@ __attribute__((noreturn)) static void become_command(const struct dsql_args *arg
 
 static int run_exec(const struct dsql_args *args)
 {
-    static char memory[DSQL_LOCAL_ENV_MAX];
+    static char memory[DSQL_LOCAL_ENV_MAX], told[DSQL_LOCAL_ENV_MAX];
     struct dsql_local_options options = {0};
     struct dsql_local local;
     struct dsql_err err;
-    struct dsql_strbuf env;
+    struct dsql_strbuf env, lines;
     int child_status = 0;
     enum dsql_rc rc = dsql_local_read_options(args, 0, &options, &err);
     if (rc) {
@@ -47,8 +47,15 @@ static int run_exec(const struct dsql_args *args)
     rc = dsql_local_start(&local, &options, NULL, dsql_log_default(), &err);
     if (rc)
         return dsql_complain(&err);
+    dsql_strbuf_init(&lines, told, sizeof(told));
     dsql_strbuf_init(&env, memory, sizeof(memory));
-    rc = dsql_local_env(&local, &env, &err);
+    rc = dsql_local_env(&local, &lines, &err);
+    if (!rc)
+        dsql_local_env_write_here(&env, dsql_strbuf_span(&lines), DSQL_ENV_PLAIN);
+    if (!rc && env.cut)
+        rc = dsql_err_set(&err, DSQL_INVALID, "the environment is longer than %d bytes",
+                          DSQL_LOCAL_ENV_MAX);
+    explicit_bzero(told, sizeof(told));
     pid_t child = rc ? -1 : fork();
     if (child == 0)
         become_command(args, memory);
@@ -74,7 +81,7 @@ const struct dsql_command dsql_cmd_local_exec = {
     .text =
         "Starts an endpoint as 'dsql local' does, runs the command with the environment that a "
         "PostgreSQL and AWS user expects (PGHOST, PGHOSTADDR, PGPORT, PGUSER, PGDATABASE, PGPASSWORD, PGSSLMODE, "
-        "PGSSLROOTCERT, DSQL_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and so on), and "
+        "PGSSLROOTCERT, CLUSTER_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID and so on: all that 'dsql local env' prints), and "
         "ends with the command's status. Nothing is left behind. Unless it is set, DSQL_STAGGERED_STARTUP "
         "is false: a pool fills at once.\n"
         "\n"

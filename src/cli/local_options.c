@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/shown.h"
 #include "cli/local_run.h"
+#include "pool/trust.h"
 
 static bool text_option(const struct dsql_args *args, const char *name, char *out, size_t cap,
                         struct dsql_err *err)
@@ -72,8 +73,8 @@ static bool chance_option(const struct dsql_args *args, const char *name, double
 
 static bool check_names(const struct dsql_local_options *options, struct dsql_err *err)
 {
-    if (!dsql_endpoint_is_host(dsql_span_of(options->host)) ||
-        !dsql_endpoint_is_region(dsql_span_of(options->region))) {
+    bool is_host = !options->host[0] || dsql_endpoint_is_host(dsql_span_of(options->host));
+    if (!is_host || !dsql_endpoint_is_region(dsql_span_of(options->region))) {
         (void)dsql_err_set(err, DSQL_INVALID,
                            "the endpoint must be a host name and the region one like us-east-1");
         return false;
@@ -113,5 +114,7 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
         keys_option(args, &options->keys, err);
     options->port = (uint16_t)port;
     options->no_wall = dsql_args_has(args, "no-wall");
+    const char *roots = getenv("SSL_CERT_FILE"); /* the caller's own are to stay trusted */
+    options->roots = roots && access(roots, R_OK) == 0 ? roots : dsql_trust_bundle();
     return ok ? DSQL_OK : DSQL_INVALID;
 }

@@ -131,69 +131,34 @@ enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics, pid
     return rc;
 }
 
-void dsql_local_add_quoted(struct dsql_strbuf *out, struct dsql_span value)
+enum dsql_rc dsql_local_ask_for(const struct dsql_args *args, struct dsql_span question,
+                                struct dsql_strbuf *answer, struct dsql_err *err)
 {
-    struct dsql_span part;
-    dsql_strbuf_add_char(out, '\'');
-    while (dsql_span_cut(value, '\'', &part, &value)) {
-        dsql_strbuf_add(out, part);
-        dsql_strbuf_add_str(out, "'\\''");
+    char path[DSQL_LOCAL_PATH_MAX];
+    const char *data = dsql_args_get(args, "data"), *control = getenv("DSQL_LOCAL_CONTROL");
+    if (!data && (!control || !control[0])) {
+        (void)dsql_err_set(err, DSQL_INVALID,
+                           "which dsql local? Neither --data is given nor "
+                           "DSQL_LOCAL_CONTROL set");
+        dsql_err_hint(err,
+                      "give --data FOLDER, or '. FILE' with the file that it named at its start");
+        return DSQL_INVALID;
     }
-    dsql_strbuf_add(out, part);
-    dsql_strbuf_add_char(out, '\'');
-}
-
-/* Whether it is one of the variables that an endpoint tells: whoever answers at the socket shall
- * not set PATH. */
-static bool is_variable(struct dsql_span name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (!((name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') ||
-              (name.ptr[i] >= '0' && name.ptr[i] <= '9') || name.ptr[i] == '_'))
-            return false;
-    return dsql_span_starts(name, DSQL_SPAN("PG")) || dsql_span_starts(name, DSQL_SPAN("AWS_")) ||
-           dsql_span_starts(name, DSQL_SPAN("DSQL_"));
-}
-
-void dsql_local_add_exports(struct dsql_strbuf *out, struct dsql_span env)
-{
-    struct dsql_span line, name, value;
-    while (env.len > 0) {
-        dsql_span_cut(env, '\n', &line, &env);
-        if (!dsql_span_cut(line, '=', &name, &value) || !is_variable(name))
-            continue;
-        dsql_strbuf_addf(out, "export %.*s=", DSQL_SPAN_ARG(name));
-        dsql_local_add_quoted(out, value);
-        dsql_strbuf_add_char(out, '\n');
-    }
+    int len = snprintf(path, sizeof(path), data ? "%s/control" : "%s", data ? data : control);
+    if (len < 0 || (size_t)len >= sizeof(path))
+        return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long", path);
+    return dsql_control_ask(path, question, answer, err);
 }
 
 int dsql_local_ask(const struct dsql_args *args, struct dsql_span question,
                    void (*print)(struct dsql_span answer))
 {
-    char path[DSQL_LOCAL_PATH_MAX];
-    const char *data = dsql_args_get(args, "data"), *control = getenv("DSQL_LOCAL_CONTROL");
     struct dsql_strbuf answer;
     struct dsql_err err;
-    if (!data && (!control || !control[0])) {
-        (void)dsql_err_set(&err, DSQL_INVALID,
-                           "which dsql local? Neither --data is given nor "
-                           "DSQL_LOCAL_CONTROL set");
-        dsql_err_hint(&err,
-                      "give --data FOLDER, or '. FILE' with the file that it named at its start");
-        return dsql_complain(&err);
-    }
-    int len = snprintf(path, sizeof(path), data ? "%s/control" : "%s", data ? data : control);
-    if (len < 0 || (size_t)len >= sizeof(path)) {
-        (void)dsql_err_set(&err, DSQL_INVALID, "the path %.100s is too long", path);
-        return dsql_complain(&err);
-    }
     dsql_strbuf_init_heap(&answer, DSQL_CONTROL_ANSWER_MAX);
-    enum dsql_rc rc = dsql_control_ask(path, question, &answer, &err);
+    enum dsql_rc rc = dsql_local_ask_for(args, question, &answer, &err);
     if (!rc)
         print(dsql_strbuf_span(&answer));
-    if (answer.ptr)
-        explicit_bzero(answer.ptr, answer.len); /* it may hold keys */
     dsql_strbuf_fini(&answer);
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }

@@ -8,15 +8,14 @@
 #include <sys/types.h>
 
 #include "cli/command.h"
+#include "cli/local_env.h"
 #include "local/local.h"
-
-enum { DSQL_LOCAL_ENV_MAX = 32 << 10 };
 
 /* The options that `dsql local` and `dsql local exec` share, for their tables. */
 /* clang-format off */
 #define DSQL_LOCAL_OPTIONS(port_doc)                                                                \
     {"port", 'p', "N", port_doc},                                                                   \
-    {"endpoint", 0, "NAME", "the endpoint's name, in the certificate and in tokens (localhost)"},   \
+    {"endpoint", 0, "NAME", "its name in certificate and tokens, beside localhost (one like a cluster's, always the same with --data)"}, \
     {"region", 0, "REGION", "the region tokens are signed for (us-east-1)"},                        \
     {"arn", 0, "ARN", "whose the keys are: roles are mapped to it (arn:aws:iam::000000000000:user/local)"}, \
     {"aws-keys", 0, NULL,                                                                           \
@@ -54,17 +53,15 @@ void dsql_local_prepare(void);
 DSQL_MUST_USE enum dsql_rc dsql_local_serve(struct dsql_local *local, const char *metrics,
                                             pid_t child, int *child_status, struct dsql_err *err);
 
-/* The value as one word of a POSIX shell, whatever is in it. */
-void dsql_local_add_quoted(struct dsql_strbuf *out, struct dsql_span value);
-
-/* NAME=value lines as a file for a POSIX shell to source: every value is quoted, and lines that
- * name no variable of PG*, AWS_* and DSQL_* are left out. */
-void dsql_local_add_exports(struct dsql_strbuf *out, struct dsql_span env);
-
 /* Asks the endpoint that --data names, or the one in whose environment we run, and prints what it
  * answers; the status to end with. */
 int dsql_local_ask(const struct dsql_args *args, struct dsql_span question,
                    void (*print)(struct dsql_span answer));
+
+/* The same, with the answer for the caller, who wipes and frees it. */
+DSQL_MUST_USE enum dsql_rc dsql_local_ask_for(const struct dsql_args *args,
+                                              struct dsql_span question, struct dsql_strbuf *answer,
+                                              struct dsql_err *err);
 #define DSQL_LOCAL_ASK_OPTIONS                                                                     \
     {                                                                                              \
         "data", 0, "DIR", "the endpoint's folder; without it, the one of DSQL_LOCAL_CONTROL"       \

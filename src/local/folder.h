@@ -2,7 +2,8 @@
  * The endpoint's folder: made for one run or kept, for one endpoint at a time, and of a layout that
  * this version understands.
  *
- *     lock, layout, keys, ca.pem, ca.key, first_sql, dsql_module.so, postgres.log, env, control
+ *     lock, layout, keys, cluster_id, ca.pem, ca.key, bundle.pem, trust.p12, first_sql,
+ *     dsql_module.so, postgres.log, env, control
  *                ours: nobody else may write them, nor make or remove entries of the folder
  *     pg/, run/  PostgreSQL's: its data and its socket, of the user it runs as
  *

@@ -15,6 +15,7 @@
  *     control.c    the socket that `dsql local fault` and its like speak to
  *     sql_*.c      what Aurora DSQL thinks of a statement
  *     postgres.c   the PostgreSQL behind; certificate.c the TLS in front
+ *     cluster_name.c what the endpoint is called; trust_files.c what clients trust
  *     cluster.c    its files; program.c how its programs are run; wall.c what they are kept from
  *     folder*.c    the endpoint's folder: whose it is, its files, removing it
  *
@@ -49,7 +50,10 @@
 
 /* What the endpoint is like. */
 struct dsql_local_options {
-    char host[254]; /* its name: in the certificate and in tokens */
+    /* Its name, in the certificate and in tokens, beside localhost; empty: that of a cluster,
+     * chosen at the start (cluster_name.h). */
+    char host[254];
+    const char *roots; /* the system's file of trusted authorities; NULL if there is none */
     char region[33];
     uint16_t port; /* 0: any; the chosen one afterwards */
     int64_t rate;  /* new connections a second */

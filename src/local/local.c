@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "local/certificate.h"
+#include "local/cluster_name.h"
+#include "local/trust_files.h"
 
 /* A command may run long and open connections all the while. */
 #define ENV_TOKEN_SECONDS INT64_C(86400)
@@ -11,7 +13,6 @@
 void dsql_local_options_default(struct dsql_local_options *options)
 {
     *options = (struct dsql_local_options){
-        .host = "localhost",
         .region = "us-east-1",
         .arn = "arn:aws:iam::000000000000:user/local",
         .rate = 100,
@@ -74,6 +75,14 @@ static enum dsql_rc settle_keys(struct dsql_local *local, struct dsql_err *err)
     return rc ? rc : dsql_local_keys_write(keys, &local->folder, err);
 }
 
+static enum dsql_rc settle_name(struct dsql_local *local, struct dsql_err *err)
+{
+    local->named = local->options.host[0] != '\0';
+    return local->named ? DSQL_OK
+                        : dsql_cluster_name(&local->folder, local->options.region,
+                                            &local->options.host, err);
+}
+
 static enum dsql_rc answer_env(void *arg, struct dsql_strbuf *out, struct dsql_err *err)
 {
     return dsql_local_env(arg, out, err);
@@ -134,15 +143,17 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
     if (!rc)
         rc = settle_keys(local, err);
     if (!rc)
+        rc = settle_name(local, err);
+    if (!rc)
         rc = dsql_postgres_start(&local->pg, &local->folder, local->options.no_wall,
                                  &local->options.limits, local->options.clock, err);
     if (!rc)
         rc = dsql_folder_brought_up(&local->folder, err);
-    if (!rc) {
-        dsql_folder_path(&local->folder, "ca.pem", &local->ca);
+    if (!rc)
         rc = dsql_certificate_context(local->options.host, &local->folder,
                                       dsql_clock_wall(local->options.clock), &local->tls, err);
-    }
+    if (!rc)
+        rc = dsql_trust_files_write(&local->folder, local->options.roots, err);
     if (!rc)
         log_wall(&local->pg.programs.wall, log);
     if (!rc)
@@ -155,6 +166,36 @@ enum dsql_rc dsql_local_start(struct dsql_local *local, struct dsql_local_option
 void dsql_local_stop(struct dsql_local *local)
 {
     end(local, dsql_folder_close);
+}
+
+/* Where it is and who connects. The caller's own of the same meaning must not win: each name that
+ * some program looks at is there. */
+static void add_address(const struct dsql_local *local, struct dsql_strbuf *out)
+{
+    const struct dsql_local_options *options = &local->options;
+    const char *host = local->named ? options->host : "localhost", *region = options->region;
+    unsigned port = options->port;
+    dsql_strbuf_addf(out, "PGHOST=%s\nPGHOSTADDR=127.0.0.1\nPGPORT=%u\n", host, port);
+    dsql_strbuf_addf(out, "PGUSER=admin\nPGDATABASE=postgres\nPGSSLMODE=verify-full\n");
+    dsql_strbuf_addf(out, "DSQL_ENDPOINT=%s:%u\nDSQL_USER=admin\nDSQL_REGION=%s\n", host, port,
+                     region);
+    dsql_strbuf_addf(out, "CLUSTER_ENDPOINT=%s\nCLUSTER_USER=admin\nREGION=%s\n", options->host,
+                     region);
+    dsql_strbuf_addf(out, "AWS_REGION=%s\nAWS_DEFAULT_REGION=%s\n", region, region);
+}
+
+/* The files that clients trust, under the name that each kind of program knows. */
+static void add_trust(const struct dsql_local *local, struct dsql_strbuf *out)
+{
+    static const char *const files[][2] = {{"PGSSLROOTCERT", "ca.pem"},
+                                           {"NODE_EXTRA_CA_CERTS", "ca.pem"},
+                                           {"SSL_CERT_FILE", DSQL_TRUST_BUNDLE},
+                                           {"DSQL_LOCAL_TRUST_STORE", DSQL_TRUST_STORE}};
+    char path[DSQL_LOCAL_PATH_MAX];
+    for (size_t i = 0; i < DSQL_COUNT_OF(files); i++) {
+        dsql_folder_path(&local->folder, files[i][1], &path);
+        dsql_strbuf_addf(out, "%s=%s\n", files[i][0], path);
+    }
 }
 
 enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *out,
@@ -175,20 +216,14 @@ enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *
     enum dsql_rc rc = dsql_token_mint(&order, &token, err);
     if (rc)
         return rc;
-    dsql_strbuf_addf(out, "PGHOST=%s\nPGHOSTADDR=127.0.0.1\nPGPORT=%u\n", options->host,
-                     (unsigned)options->port);
-    dsql_strbuf_addf(out, "PGUSER=admin\nPGDATABASE=postgres\nPGSSLMODE=verify-full\n");
-    dsql_strbuf_addf(out, "PGSSLROOTCERT=%s\nDSQL_ENDPOINT=%s:%u\nDSQL_USER=admin\n", local->ca,
-                     options->host, (unsigned)options->port);
-    /* The caller's own of the same meaning must not win. */
-    dsql_strbuf_addf(out, "DSQL_REGION=%s\nAWS_REGION=%s\nAWS_SESSION_TOKEN=%s\n", options->region,
-                     options->region, dsql_secret_reveal(&options->keys.session_token).ptr);
-    dsql_strbuf_addf(out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nPGPASSWORD=%s\n",
+    add_address(local, out);
+    add_trust(local, out);
+    dsql_strbuf_addf(out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nAWS_SESSION_TOKEN=%s\n",
                      options->keys.access_key_id,
                      dsql_secret_reveal(&options->keys.secret_access_key).ptr,
-                     dsql_secret_reveal(&token).ptr);
-    dsql_strbuf_addf(out, "DSQL_LOCAL_CONTROL=%s\nDSQL_LOCAL_ARN=%s\n", local->control.path,
-                     options->arn);
+                     dsql_secret_reveal(&options->keys.session_token).ptr);
+    dsql_strbuf_addf(out, "PGPASSWORD=%s\nDSQL_LOCAL_CONTROL=%s\nDSQL_LOCAL_ARN=%s\n",
+                     dsql_secret_reveal(&token).ptr, local->control.path, options->arn);
     dsql_secret_fini(&token);
     return out->cut ? dsql_err_set(err, DSQL_NO_MEMORY, "out of memory") : DSQL_OK;
 }

@@ -10,14 +10,14 @@
 struct dsql_local {
     struct dsql_local_options options;
     struct dsql_folder folder;
-    char ca[DSQL_LOCAL_PATH_MAX]; /* what clients trust */
+    bool named; /* the caller chose the name */
     struct dsql_postgres pg;
     SSL_CTX *tls;
     struct dsql_front front;
     struct dsql_control control;
 };
 
-/* The service's own limits, localhost, us-east-1, any port. Keys come at the start. */
+/* The service's own limits, us-east-1, any port. Name and keys come at the start. */
 void dsql_local_options_default(struct dsql_local_options *options);
 void dsql_local_options_fini(struct dsql_local_options *options);
 
@@ -35,7 +35,9 @@ DSQL_MUST_USE enum dsql_rc dsql_local_start(struct dsql_local *local,
                                             struct dsql_log *log, struct dsql_err *err);
 void dsql_local_stop(struct dsql_local *local);
 
-/* The environment a PostgreSQL and AWS user expects, as "NAME=value" lines with a fresh token. */
+/* The environment a PostgreSQL and AWS user expects, as "NAME=value" lines with a fresh token. The
+ * host is the name that the caller chose, else localhost; CLUSTER_ENDPOINT is the endpoint's own.
+ */
 DSQL_MUST_USE enum dsql_rc dsql_local_env(const struct dsql_local *local, struct dsql_strbuf *out,
                                           struct dsql_err *err);
 

@@ -279,6 +279,7 @@ void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piec
     const struct dsql_token_verifier verifier = {
         .keyring = &front->keyring,
         .host = dsql_span_of(front->options->host),
+        .also = DSQL_SPAN("localhost"),
         .region = dsql_span_of(front->options->region),
         .skew_ns = DSQL_TOKEN_SKEW_DEFAULT_NS,
     };

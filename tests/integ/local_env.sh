@@ -30,6 +30,18 @@ $token
         untouched
     done
 done
+# The other formats say the same, whoever reads them.
+"$dsql" local env --data "$folder" --format json >"$scratch/env.json"
+"$dsql" local env --data "$folder" --format dotenv >"$scratch/env.dotenv"
+for name in PGSSLROOTCERT AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN CLUSTER_ENDPOINT REGION AWS_DEFAULT_REGION NODE_EXTRA_CA_CERTS \
+    SSL_CERT_FILE JAVA_TOOL_OPTIONS CLUSTER_USER; do
+    value=$(sh -c '. "$0/env"; printenv "$1"' "$folder" $name) || fail "$name is not set"
+    [ "$(jq -r .$name "$scratch/env.json")" = "$value" ] || fail "json: $name is $(jq .$name "$scratch/env.json")"
+    [ "$(sh -c '. "$0"; eval "printf %s \"\$$1\""' "$scratch/env.dotenv" $name)" = "$value" ] || fail "dotenv: $name"
+    untouched
+done
+expect 2 "$dsql" local env --data "$folder" --format xml
+contains "$err" '--format=xml is none of shell, json and dotenv'
 # The line that it prints for people to copy.
 line=$(grep -o '^ *\. .*env.*#' "$scratch/local.out" | sed 's/#$//')
 [ "$(sh -c "$line"'; psql -Atc "select 8"')" = 8 ] || fail "$line"
@@ -49,7 +61,7 @@ answer() { # answer TEXT: what eval makes of it, as NAME=value lines
     rm -f "$scratch/control"
     python3 -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True)
-c, _ = s.accept(); c.recv(100); c.sendall(b"ok\n" + sys.argv[2].encode())' "$scratch/control" "$1" >"$scratch/listens" &
+c, _ = s.accept(); c.makefile().readline(); c.sendall(b"ok\n" + sys.argv[2].encode())' "$scratch/control" "$1" >"$scratch/listens" &
     local server=$!
     for _ in $(seq 600); do [ -s "$scratch/listens" ] && break; sleep 0.1; done
     text=$(DSQL_LOCAL_CONTROL=$scratch/control "$dsql" local env)

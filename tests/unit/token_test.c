@@ -204,6 +204,10 @@ TEST(accepts)
     expect_accepted(mint(), "admin", "20240903T000000Z");
     order.host = DSQL_SPAN("PECCY.dsql.us-east-1.on.aws");
     expect_accepted(mint(), "admin", "20240903T000000Z");
+    verifier.also = DSQL_SPAN("localhost");
+    expect_accepted(mint(), "admin", "20240903T000000Z");
+    order.host = DSQL_SPAN("LOCALHOST");
+    expect_accepted(mint(), "admin", "20240903T000000Z");
     use_session();
     order.action = DSQL_TOKEN_CONNECT;
     ring.session_end = at("20240827T000010Z");
@@ -428,6 +432,9 @@ TEST(wrong_form)
     expect_refused(edit("SignedHeaders=host", "SignedHeaders=host%3Bx"), DSQL_TOKEN_SIGNED_HEADERS,
                    "Signed headers 'host;x': tokens are signed over the host and nothing else");
     order.host = DSQL_SPAN("other.dsql.us-east-1.on.aws");
+    expect_refused(mint(), DSQL_TOKEN_HOST,
+                   "The token is for the host 'other.dsql.us-east-1.on.aws', not for this one");
+    verifier.also = DSQL_SPAN("localhost");
     expect_refused(mint(), DSQL_TOKEN_HOST,
                    "The token is for the host 'other.dsql.us-east-1.on.aws', not for this one");
 }
