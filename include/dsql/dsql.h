@@ -14,5 +14,6 @@
 #include "dsql/tx.h"
 #include "dsql/version.h"
 #include "dsql/visibility.h"
+#include "dsql/visibility_query.h"
 
 #endif

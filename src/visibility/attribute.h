@@ -1,0 +1,50 @@
+/* Temporal's own attributes, which are columns; all others stand in search_attributes. */
+#ifndef DSQL_VISIBILITY_ATTRIBUTE_H
+#define DSQL_VISIBILITY_ATTRIBUTE_H
+
+#include "visibility/expr.h"
+
+/* What finds runs by an attribute's value, in the fixed order. */
+enum dsql_vis_index {
+    DSQL_VIS_BY_NOTHING,
+    DSQL_VIS_BY_RUN_ID, /* the primary key */
+    DSQL_VIS_BY_WORKFLOW_ID,
+    DSQL_VIS_BY_PARENT,
+    DSQL_VIS_BY_ROOT,
+    DSQL_VIS_BY_VALUE, /* the postings */
+    DSQL_VIS_BY_TYPE,
+    DSQL_VIS_BY_TASK_QUEUE,
+    DSQL_VIS_BY_STATUS,
+    DSQL_VIS_BY_TIME
+};
+
+struct dsql_vis_attribute {
+    const char *name;
+    const char *sql; /* its value, of the row r, or of the position s; TIME in microseconds */
+    enum dsql_vis_type type;
+    uint32_t oid; /* of that value */
+    enum dsql_vis_index index;
+    bool narrow; /* every index has it in its key: the row need not be read for it */
+};
+
+/* PostgreSQL's numbers of the types that parameters have here. */
+enum {
+    DSQL_VIS_OID_BOOL = 16,
+    DSQL_VIS_OID_INT8 = 20,
+    DSQL_VIS_OID_INT2 = 21,
+    DSQL_VIS_OID_TEXT = 25,
+    DSQL_VIS_OID_FLOAT8 = 701
+};
+
+#define DSQL_VIS_DIVISION        "TemporalNamespaceDivision"
+#define DSQL_VIS_KEYWORD_COUNTED "TemporalLowCardinalityKeyword01"
+
+/* NULL for what is not a column. */
+const struct dsql_vis_attribute *dsql_vis_attribute(struct dsql_span name);
+
+static inline bool dsql_vis_is(const struct dsql_vis_node *node, const char *name)
+{
+    return node->kind == DSQL_VIS_COMPARE && dsql_span_eq(node->name, dsql_span_of(name));
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* Runs as one piece of memory, and that memory as structs. */
+#include <stdlib.h>
+
+#include "visibility/read.h"
+
+void dsql_visibility_page_fini(struct dsql_visibility_page *page)
+{
+    free(page->data);
+    free(page->token_data);
+    *page = (struct dsql_visibility_page){0};
+}
+
+void dsql_vis_page_clear(struct dsql_visibility_page *page)
+{
+    *page = (struct dsql_visibility_page){
+        .data = page->data, .cap = page->cap, .token_data = page->token_data};
+}
+
+enum kind { BYTES, NUMBER, INVERTED };
+
+/* In the order of dsql_vis_columns. */
+static const struct {
+    enum kind kind;
+    size_t offset;
+} members[] = {
+#define MEMBER(kind, name)                                                                         \
+    {                                                                                              \
+        kind, offsetof(struct dsql_visibility_run, name)                                           \
+    }
+    MEMBER(BYTES, run_id),
+    MEMBER(BYTES, workflow_id),
+    MEMBER(BYTES, workflow_type),
+    MEMBER(INVERTED, start_us),
+    MEMBER(NUMBER, execution_us),
+    MEMBER(INVERTED, close_us),
+    MEMBER(NUMBER, status),
+    MEMBER(NUMBER, history_length),
+    MEMBER(NUMBER, history_size_bytes),
+    MEMBER(NUMBER, execution_duration_ns),
+    MEMBER(NUMBER, state_transition_count),
+    MEMBER(BYTES, memo),
+    MEMBER(BYTES, encoding),
+    MEMBER(BYTES, task_queue),
+    MEMBER(BYTES, search_attributes),
+    MEMBER(BYTES, parent_workflow_id),
+    MEMBER(BYTES, parent_run_id),
+    MEMBER(BYTES, root_workflow_id),
+    MEMBER(BYTES, root_run_id),
+#undef MEMBER
+};
+static_assert(DSQL_COUNT_OF(members) == DSQL_VIS_RUN_COLUMNS, "one for each column");
+
+static bool make_room(struct dsql_visibility_page *page, size_t more)
+{
+    size_t need = page->len + more, cap = page->cap ? page->cap : 1024;
+    if (need <= page->cap)
+        return true;
+    while (cap < need)
+        cap *= 2;
+    unsigned char *grown = realloc(page->data, cap);
+    if (!grown)
+        return false;
+    page->data = grown;
+    page->cap = cap;
+    return true;
+}
+
+/* Room is there. */
+static void put(struct dsql_visibility_page *page, const void *bytes, size_t len)
+{
+    int32_t short_len = bytes ? (int32_t)len : -1;
+    memcpy(page->data + page->len, &short_len, sizeof(short_len));
+    page->len += sizeof(short_len);
+    if (bytes && len > 0)
+        memcpy(page->data + page->len, bytes, len);
+    page->len += bytes ? len : 0;
+}
+
+static bool add_member(struct dsql_visibility_page *page, enum kind kind,
+                       const struct dsql_rows *rows, size_t row, size_t column)
+{
+    size_t len = 0;
+    const void *bytes = dsql_rows_bytes(rows, row, column, &len);
+    int64_t number;
+    if (kind == BYTES || !bytes) {
+        put(page, bytes, len);
+        return true;
+    }
+    if (!dsql_rows_i64(rows, row, column, &number))
+        return false;
+    if (kind == INVERTED && number == DSQL_VIS_OPEN) {
+        put(page, NULL, 0);
+        return true;
+    }
+    number = kind == INVERTED ? -number : number;
+    put(page, &number, sizeof(number));
+    return true;
+}
+
+enum dsql_rc dsql_vis_page_add(struct dsql_visibility_page *page, const struct dsql_rows *rows,
+                               size_t row, size_t column, struct dsql_err *err)
+{
+    size_t before = page->len;
+    if (dsql_rows_columns(rows) != column + DSQL_VIS_RUN_COLUMNS)
+        return dsql_err_set(err, DSQL_PROTOCOL, "%zu columns instead of %zu",
+                            dsql_rows_columns(rows), column + DSQL_VIS_RUN_COLUMNS);
+    for (size_t i = 0; i < DSQL_COUNT_OF(members); i++) {
+        size_t len = 0;
+        (void)dsql_rows_bytes(rows, row, column + i, &len);
+        bool has_room = make_room(page, sizeof(int32_t) + sizeof(int64_t) + len);
+        if (has_room && add_member(page, members[i].kind, rows, row, column + i))
+            continue;
+        page->len = before;
+        return has_room ? dsql_err_set(err, DSQL_PROTOCOL, "the column %s can't be read",
+                                       dsql_rows_name(rows, column + i))
+                        : dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    }
+    page->rows++;
+    return DSQL_OK;
+}
+
+bool dsql_visibility_next(struct dsql_visibility_page *page, struct dsql_visibility_run *run)
+{
+    if (page->row >= page->rows)
+        return false;
+    for (size_t i = 0; i < DSQL_COUNT_OF(members); i++) {
+        char *out = (char *)run + members[i].offset;
+        int64_t number = DSQL_NULL_I64;
+        int32_t len;
+        memcpy(&len, page->data + page->at, sizeof(len));
+        page->at += sizeof(len);
+        struct dsql_slice slice = {len >= 0 ? page->data + page->at : NULL,
+                                   len > 0 ? (size_t)len : 0};
+        if (members[i].kind == BYTES) {
+            memcpy(out, &slice, sizeof(slice));
+        } else {
+            if (len == sizeof(number))
+                memcpy(&number, slice.ptr, sizeof(number));
+            memcpy(out, &number, sizeof(number));
+        }
+        page->at += slice.len;
+    }
+    page->row++;
+    return true;
+}
