@@ -38,8 +38,10 @@ done
 # The connection limits.
 # However slow this machine is: eight at once, until they were too fast.
 expect 0 local_exec --rate 1 --burst 3 -- bash -c 'for round in $(seq 20); do
-    for i in 1 2 3 4 5 6 7 8; do psql -Atc "select $i" 2>&1 & done | tee "$0"
-    ! grep -q exceeded "$0" || break
+    for i in 1 2 3 4 5 6 7 8; do psql -Atc "select $i" >"$0.$i" 2>&1 & done # each has its own file: psql writes its lines in pieces
+    wait
+    cat "$0".?
+    ! grep -q exceeded "$0".? || break
 done' "$scratch/rate"
 contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
 [ "$(printf '%s\n' "$out" | grep -c '^[1-8]$')" -ge 3 ] || fail "fewer than the burst got in: $out"
