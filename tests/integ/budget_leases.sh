@@ -28,6 +28,7 @@ until_is() { # until_is WANTED COMMAND...
 }
 member=
 "$dsql" budget setup 2>/dev/null
+go keep
 for _ in 1 2 3 4 5; do lease=$(go acquire 12); done
 "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
 member=$!

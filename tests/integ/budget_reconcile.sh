@@ -15,6 +15,7 @@ after_30_minutes() { # after_30_minutes ENDPOINT BEFORE AFTER
 for kind in ${BUDGET_SERVERS:-dynoxide dynamodb-local}; do
     start_server "$kind"
     expect 0 "$dsql" budget setup --table fleet --endpoint abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws
+    items keep fleet
     # A dead owner's leases go with their part of the counter, by themselves.
     after_30_minutes ours 'active=8 leases=8' 'active=3 leases=3'
     # Those that are never renewed, and look just as dead, stay, and so does their part when they are deleted.

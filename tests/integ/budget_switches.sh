@@ -42,6 +42,7 @@ stop() {
 leases=(DSQL_DISTRIBUTED_CONN_LEASE_ENABLED=true DSQL_DISTRIBUTED_CONN_LEASE_TABLE=held)
 limiter=(DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED=true DSQL_DISTRIBUTED_RATE_LIMITER_TABLE=made)
 "$dsql" budget setup --table held >/dev/null 2>&1
+go held keep
 
 # Leases alone: the cap of the cluster holds; connects are its own, and nobody counts them.
 start "${leases[@]}"
@@ -58,6 +59,7 @@ for _ in $(seq 600); do ! grep -q 'kind=NO_TABLE .*table made ' "$scratch/member
 grep -q 'kind=NO_TABLE .*table made ' "$scratch/member.err" || fail "$(cat "$scratch/member.err")"
 [ "$(seen open)" = 0 ] || fail 'opened without a permit'
 "$dsql" budget setup --table made >/dev/null 2>&1
+go made keep
 until_is 6 seen open
 [ "$(go held connects 4)" = 0 ] || fail 'connects in the table of the leases'
 [ "$(go made connects 4)" -ge 6 ] || fail "$(go made connects 4) permits in made"

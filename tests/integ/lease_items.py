@@ -1,11 +1,12 @@
 """Items of the protocol `leases` as the Go plugin writes and reads them, through botocore.
    lease_items.py COMMAND TABLE ENDPOINT [ARG]      the address is in AWS_ENDPOINT_URL_DYNAMODB
+   lease_items.py keep TABLE                        what has expired stays, however long a test takes
    lease_items.py serve TABLE ENDPOINT              commands and their arguments from stdin, one line for each"""
 import os, sys, time, uuid
 import botocore.session
 from botocore.exceptions import ClientError
 
-command, table, endpoint = sys.argv[1:4]
+command, table, endpoint = (sys.argv + [""])[1:4]
 arg = sys.argv[4] if len(sys.argv) > 4 else ""
 ddb = botocore.session.get_session().create_client(
     "dynamodb", region_name="us-east-1", endpoint_url=os.environ["AWS_ENDPOINT_URL_DYNAMODB"])
@@ -77,6 +78,10 @@ def act(command, arg):
             if item["service_name"]["S"] == "history":
                 ddb.delete_item(TableName=table, Key={"pk": item["pk"]})
         print()
+    elif command == "keep":  # DynamoDB Local deletes what has expired, as DynamoDB does; tests say when that happens
+        ddb.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": False, "AttributeName": "ttl_epoch"})
+        says = ddb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        assert says["TimeToLiveStatus"] in ("DISABLED", "DISABLING"), says
     elif command == "reset":  # the plugin's emergency procedure
         ddb.update_item(TableName=table, Key=counter, UpdateExpression="SET active = :val",
                         ExpressionAttributeValues={":val": number(0)})
