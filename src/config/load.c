@@ -64,11 +64,11 @@ static bool is_printable(struct dsql_span s)
     return true;
 }
 
-static bool is_port(struct dsql_span s)
+static bool is_port(struct dsql_span s, int64_t least)
 {
     int64_t number;
     return s.len > 0 && s.len <= 5 && s.ptr[0] != '+' && dsql_span_to_i64(s, &number) &&
-           number >= 1 && number <= 65535;
+           number >= least && number <= 65535;
 }
 
 /* A name or an address; names are not looked up here. Underscores are in no host name by the book
@@ -85,8 +85,9 @@ static bool is_host(struct dsql_span s, bool in_brackets)
     return s.len > 0 && s.len <= 253;
 }
 
-/* host:port or [v6]:port; without the port only where it may be left out. */
-static bool is_address(struct dsql_span s, bool needs_port)
+/* host:port or [v6]:port. Who connects may leave the port out; who listens may leave the choice to
+ * the system, with port 0. */
+static bool is_address(struct dsql_span s, bool listens)
 {
     struct dsql_span host, port;
     bool in_brackets = s.len > 0 && s.ptr[0] == '[', has_port;
@@ -101,7 +102,7 @@ static bool is_address(struct dsql_span s, bool needs_port)
         has_port = dsql_span_cut(s, ':', &host, &port);
     }
     return s.len < DSQL_CONFIG_TEXT_MAX && is_host(host, in_brackets) &&
-           (has_port ? is_port(port) : !needs_port);
+           (has_port ? is_port(port, listens ? 0 : 1) : !listens);
 }
 
 /* How a value was read: as it stands, moved to an end of the range, or not at all. */
@@ -185,7 +186,7 @@ static enum fit read_address(struct dsql_span s, char *out)
 static enum fit read_listen(struct dsql_span s, char *out)
 {
     static const struct dsql_span off = {"off", 3}, loopback = {"127.0.0.1", 9};
-    bool port_only = s.len > 0 && s.ptr[0] == ':' && is_port(dsql_span_from(s, 1));
+    bool port_only = s.len > 0 && s.ptr[0] == ':' && is_port(dsql_span_from(s, 1), 0);
     if (dsql_span_eq_nocase(s, off)) {
         copy_text(out, off);
     } else if (port_only) {

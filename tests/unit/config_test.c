@@ -480,11 +480,13 @@ TEST(where_to_listen)
         {"0.0.0.0:9090", "0.0.0.0:9090"},
         {"[::]:9090", "[::]:9090"},
         {":9090", "127.0.0.1:9090"},
+        {":0", "127.0.0.1:0"},
+        {"0.0.0.0:0", "0.0.0.0:0"},
         {"off", "off"},
         {"OFF", "off"},
     };
-    static const char *const bad[] = {"h",  "[::1]", ":",  ":0",  ":65536",
-                                      ":x", "h:",    "on", "::1", ":+1"};
+    static const char *const bad[] = {"h",  "[::1]", ":",   ":-1", ":65536",   ":x",
+                                      "h:", "on",    "::1", ":+1", ":00000000"};
     for (size_t i = 0; i < DSQL_COUNT_OF(good); i++) {
         assert_string_equal(try_value("DSQL_METRICS_ADDRESS", good[i].given), good[i].used);
         assert_int_equal(report.finding_count, 0);
