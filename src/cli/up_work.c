@@ -58,7 +58,7 @@ static enum dsql_rc read_balance(struct dsql_tx *tx, struct dsql_ticket ticket, 
     struct dsql_rows *rows = NULL;
     enum dsql_rc rc = dsql_tx_take(tx, ticket, NULL, &rows, err);
     if (!rc && !dsql_rows_i64(rows, 0, 0, balance))
-        rc = dsql_err_set(err, DSQL_NOT_FOUND, "account %lld is not there", (long long)account);
+        rc = dsql_err_set(err, DSQL_DATABASE, "account %lld is not there", (long long)account);
     dsql_rows_free(rows);
     return rc;
 }

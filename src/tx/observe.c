@@ -55,11 +55,19 @@ static enum dsql_label_value error_type(enum dsql_rc rc)
     case DSQL_CLASS_PERMANENT:
         return rc == DSQL_UNSUPPORTED ? DSQL_ERROR_TYPE_UNSUPPORTED_FEATURE
                                       : DSQL_ERROR_TYPE_PERMANENT;
-    case DSQL_CLASS_OK:
     case DSQL_CLASS_CALLER:
+        return rc == DSQL_INVALID ? DSQL_ERROR_TYPE_PERMANENT : DSQL_ERROR_TYPE_WITHDRAWN;
+    case DSQL_CLASS_OK:
         break;
     }
     return DSQL_ERROR_TYPE_PERMANENT;
+}
+
+/* The database answered what it was asked: an insert may be how a caller finds out whether a row is
+ * there, and a read whether it is not. */
+static bool is_answer(enum dsql_rc rc)
+{
+    return rc == DSQL_OK || rc == DSQL_NOT_FOUND || rc == DSQL_DUPLICATE;
 }
 
 /* Which kind of thing the service refused, for the bug report. */
@@ -97,7 +105,7 @@ void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,
     struct dsql_metrics *m = observer->metrics;
     if (dsql_rc_class(rc) == DSQL_CLASS_RETRY)
         watch_conflicts(observer);
-    if (!m || rc == DSQL_OK)
+    if (!m || is_answer(rc))
         return;
     dsql_counter_add(m, SERIES(observer, errors, .value = (int)error_type(rc)), 1);
     if (dsql_rc_class(rc) == DSQL_CLASS_RETRY)
