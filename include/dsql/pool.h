@@ -231,6 +231,11 @@ struct dsql_pool_stats {
     uint32_t opens_per_second[DSQL_POOL_SECONDS];    /* [0] is the running second */
     struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* the latest first */
     size_t error_count;
+    /* Of transactions on the pool (dsql/tx.h): since when the database has answered none of those
+     * that asked it, 0 if it answers; since its last answer, -1 if there was none; and how the
+     * latest try failed since then, empty if none did. */
+    int64_t unanswered_ns, answer_age_ns;
+    char failure[256];
 };
 
 /* What the pool holds and has done, counted at one moment. Takes the pool's lock for a moment: for

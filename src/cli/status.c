@@ -158,6 +158,8 @@ const char *dsql_status_state(const struct dsql_status_view *view)
     const struct dsql_pool_stats *pool = &view->pool;
     if (pool->draining)
         return "draining";
+    if (pool->unanswered_ns > DSQL_STATUS_SILENCE_NS)
+        return "unanswered";
     /* Some are always being replaced. */
     return 10 * (pool->ready + pool->in_use) >= 9 * pool->target ? "ready" : "filling";
 }
@@ -178,7 +180,14 @@ bool dsql_status_is_ready(void *arg, struct dsql_strbuf *why)
     int64_t open = view.pool.ready + view.pool.in_use;
     dsql_strbuf_addf(why, "the pool is %s, %lld of %lld connections are open",
                      dsql_status_state(&view), (long long)open, (long long)view.pool.target);
-    if (view.pool.error_count > 0)
-        dsql_strbuf_addf(why, "; last error: %s", view.pool.errors[0].message);
-    return !view.pool.draining && open > 0;
+    bool silent = view.pool.unanswered_ns > DSQL_STATUS_SILENCE_NS;
+    if (silent)
+        dsql_strbuf_addf(why, ", and nothing was answered for %lld s",
+                         (long long)(view.pool.unanswered_ns / DSQL_S));
+    const char *error = view.pool.error_count > 0 ? view.pool.errors[0].message : "";
+    if (silent && view.pool.failure[0])
+        error = view.pool.failure;
+    if (error[0])
+        dsql_strbuf_addf(why, "; last error: %s", error);
+    return !view.pool.draining && open > 0 && !silent;
 }

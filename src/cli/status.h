@@ -18,6 +18,9 @@ enum {
     DSQL_STATUS_TEXT_MAX = 256,
 };
 
+/* A pool whose transactions have waited so long for any answer is not ready. */
+#define DSQL_STATUS_SILENCE_NS (10 * DSQL_S)
+
 /* A pool at one moment. */
 struct dsql_status_view {
     struct dsql_pool_stats pool;
@@ -25,7 +28,7 @@ struct dsql_status_view {
     uint32_t ages[DSQL_STATUS_AGE_BINS]; /* connections by age, in equal parts of lifetime_ns */
 };
 
-/* "filling", "ready", "draining". Static storage. */
+/* "filling", "ready", "unanswered", "draining". Static storage. */
 const char *dsql_status_state(const struct dsql_status_view *view);
 
 /* The part of the ages that an age belongs to. */
@@ -72,7 +75,8 @@ void dsql_status_totals(struct dsql_status *status, struct dsql_status_totals *t
 dsql_httpd_page_fn dsql_page_status_html; /* at "/" */
 dsql_httpd_page_fn dsql_page_status_json; /* at "/status.json" */
 
-/* For dsql_readiness: ready while the pool holds a connection and is not draining. */
+/* For dsql_readiness: ready while the pool holds a connection, the database answers its
+ * transactions and it is not draining. */
 bool dsql_status_is_ready(void *status, struct dsql_strbuf *why);
 
 #endif

@@ -86,6 +86,7 @@ static void init_locks(struct dsql_pool *pool)
     /* Neither can fail on Linux. */
     (void)pthread_mutex_init(&pool->state_lock, NULL);
     (void)pthread_mutex_init(&pool->wait_lock, NULL);
+    dsql_pulse_init(&pool->pulse);
 }
 
 static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
@@ -207,6 +208,7 @@ static void fini(struct dsql_pool *pool)
     pthread_cond_destroy(&pool->progress);
     pthread_mutex_destroy(&pool->state_lock);
     pthread_mutex_destroy(&pool->wait_lock);
+    dsql_pulse_fini(&pool->pulse);
     free(pool->conns);
     free(pool);
 }

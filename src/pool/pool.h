@@ -14,6 +14,7 @@
  *     resolver.c      names to addresses, apart from the opener
  *     trust.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
+ *     pulse.c         whether the database answers transactions
  *     trace.c         the flight recorder of what the keeper is told and says
  *
  * Words are those of core/keeper.h and core/slots.h. A struct dsql_conn is a slot with the
@@ -46,6 +47,7 @@
 #include "core/waiting.h"
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
+#include "pool/pulse.h"
 #include "pool/resolver.h"
 #include "pool/trace.h"
 
@@ -98,6 +100,7 @@ struct dsql_pool {
     struct dsql_pool_options options;
     struct dsql_metrics *metrics;
     const struct dsql_clock *clock;
+    struct dsql_pulse pulse; /* has its own lock */
     unsigned fork_generation;
 
     /* Read by every checkout, written by the opener once a turn: the moment from which on a

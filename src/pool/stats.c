@@ -162,6 +162,11 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
                      ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
     stats->waits = atomic_load_explicit(&pool->waits, memory_order_relaxed);
     stats->empties = atomic_load_explicit(&pool->empties, memory_order_relaxed);
+    struct dsql_pulse_state pulse;
+    dsql_pulse_read(&pool->pulse, now, &pulse);
+    stats->unanswered_ns = pulse.unanswered_ns;
+    stats->answer_age_ns = pulse.answer_age_ns;
+    memcpy(stats->failure, pulse.failure, sizeof(stats->failure));
     stats->rate = budget.rate;
     stats->rate_limit = budget.rate_limit;
     stats->burst = budget.burst;

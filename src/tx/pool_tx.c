@@ -54,6 +54,7 @@ struct dsql_source dsql_source_of_pool(struct dsql_pool *pool)
     return (struct dsql_source){.self = pool,
                                 .metrics = pool->metrics,
                                 .clock = pool->clock,
+                                .pulse = &pool->pulse,
                                 .checkout = checkout,
                                 .pg = pg_of,
                                 .give_back = give_back,

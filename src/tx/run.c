@@ -153,7 +153,7 @@ enum dsql_rc dsql_tx_run_work(const struct dsql_source *source, const char *oper
     do {
         run.err = (struct dsql_err){.rc = DSQL_OK};
         rc = try_once(&run, work);
-        dsql_observe_try(&run.tx.observer, rc, &run.err);
+        dsql_tx_note(&run.tx, rc, run.tx.has_wire ? run.tx.wire.failed.rc : rc, &run.err);
         bool settled = false;
         /* The body may answer DSQL_COMMIT_UNKNOWN of another transaction: this one is rolled back.
          */

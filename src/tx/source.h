@@ -8,11 +8,13 @@
 #include "tx/wire.h"
 
 struct dsql_metrics;
+struct dsql_pulse;
 
 struct dsql_source {
     void *self;
     struct dsql_metrics *metrics; /* NULL: not recorded */
     const struct dsql_clock *clock;
+    struct dsql_pulse *pulse; /* learns what is answered; NULL: nobody does */
     /* Waits as long as the limits allow. */
     enum dsql_rc (*checkout)(void *self, const struct dsql_wire_limits *limits, void **conn,
                              struct dsql_err *err);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "pool/pulse.h"
 #include "tx/blame.h"
 #include "tx/tx_internal.h"
 
@@ -38,6 +39,8 @@ void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const ch
 enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err)
 {
     tx->try_number++;
+    if (tx->source.pulse)
+        dsql_pulse_ask(tx->source.pulse, dsql_clock_mono_coarse(tx->source.clock));
     enum dsql_rc rc = dsql_wire_limits_check(&tx->limits);
     if (rc != DSQL_OK)
         return dsql_err_set(err, rc,
@@ -52,6 +55,16 @@ enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err)
     if (tx->wire.failed.rc != DSQL_OK && err)
         *err = tx->wire.failed;
     return tx->wire.failed.rc;
+}
+
+void dsql_tx_note(struct dsql_tx *tx, enum dsql_rc rc, enum dsql_rc said,
+                  const struct dsql_err *err)
+{
+    dsql_observe_try(&tx->observer, rc, err);
+    bool asked_nothing = said == DSQL_OK && tx->wire.round_trips == 0;
+    if (tx->source.pulse && !asked_nothing)
+        dsql_pulse_end(tx->source.pulse, said, err->message,
+                       dsql_clock_mono_coarse(tx->source.clock));
 }
 
 void dsql_tx_stop(struct dsql_tx *tx, bool keep)
@@ -188,7 +201,7 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
         return DSQL_OK;
     }
     dsql_tx_stop(t, false);
-    dsql_observe_try(&t->observer, rc, &why);
+    dsql_tx_note(t, rc, rc, &why);
     dsql_observe_end(&t->observer, t->try_number);
     free(t);
     if (err)
@@ -198,8 +211,8 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
 
 static void end(struct dsql_tx *tx, enum dsql_rc rc, const struct dsql_err *why)
 {
+    dsql_tx_note(tx, rc, rc, why);
     dsql_tx_stop(tx, false);
-    dsql_observe_try(&tx->observer, rc, why);
     if (rc == DSQL_COMMIT_UNKNOWN)
         dsql_observe_unknown(&tx->observer, DSQL_SETTLED_NOT);
     dsql_observe_end(&tx->observer, tx->try_number);

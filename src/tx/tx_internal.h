@@ -28,6 +28,11 @@ void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const ch
 /* Begins a try: on the connection that is held, or on a new one. */
 DSQL_MUST_USE enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err);
 
+/* A try ended with rc, and the database said `said`, which differs where the caller's body makes
+ * its own of it: metrics, log and pulse learn of it. */
+void dsql_tx_note(struct dsql_tx *tx, enum dsql_rc rc, enum dsql_rc said,
+                  const struct dsql_err *err);
+
 /* Ends a try. A connection that is still good is kept if `keep`, and given back otherwise. */
 void dsql_tx_stop(struct dsql_tx *tx, bool keep);
 

@@ -218,18 +218,26 @@ TEST(states)
     static const struct {
         int64_t ready, in_use;
         bool draining;
+        int64_t unanswered_ns;
         const char *state;
         bool is_ready;
     } cases[] = {
-        {0, 0, false, "filling", false}, {1, 0, false, "filling", true},
-        {44, 0, false, "filling", true}, {20, 25, false, "ready", true},
-        {50, 0, false, "ready", true},   {50, 0, true, "draining", false},
+        {0, 0, false, 0, "filling", false},
+        {1, 0, false, 0, "filling", true},
+        {44, 0, false, 0, "filling", true},
+        {20, 25, false, 0, "ready", true},
+        {50, 0, false, 0, "ready", true},
+        {50, 0, false, 10 * DSQL_S, "ready", true},
+        {50, 0, false, 10 * DSQL_S + 1, "unanswered", false},
+        {50, 0, true, 0, "draining", false},
+        {50, 0, true, DSQL_H, "draining", false},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
         STRBUF(why, 512);
         seen.pool.ready = cases[i].ready;
         seen.pool.in_use = cases[i].in_use;
         seen.pool.draining = cases[i].draining;
+        seen.pool.unanswered_ns = cases[i].unanswered_ns;
         assert_string_equal(dsql_status_state(&seen), cases[i].state);
         assert_int_equal(dsql_status_is_ready(status, &why), cases[i].is_ready);
         assert_non_null(strstr(why_memory, cases[i].state));
@@ -239,6 +247,12 @@ TEST(states)
     (void)snprintf(seen.pool.errors[0].message, sizeof(seen.pool.errors[0].message), "refused");
     (void)dsql_status_is_ready(status, &why);
     assert_non_null(strstr(why_memory, "; last error: refused"));
+    STRBUF(silent, 512);
+    seen.pool.unanswered_ns = 12 * DSQL_S;
+    (void)snprintf(seen.pool.failure, sizeof(seen.pool.failure), "the deadline passed");
+    (void)dsql_status_is_ready(status, &silent);
+    assert_non_null(
+        strstr(silent_memory, "nothing was answered for 12 s; last error: the deadline passed"));
 }
 
 TEST(ages_fall_into_their_parts)

@@ -3,7 +3,11 @@ package dsql
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,6 +135,52 @@ func TestStalledCallsGiveUpWhenToldToEnd(t *testing.T) {
 	eventually(t, "there are connections again", func() bool { return d.e.connections() > 0 })
 	if err := read(d); err != nil {
 		t.Fatalf("after an answer: %v", err)
+	}
+}
+
+// A cluster that takes connections and answers nobody: /readyz says that it is not ready, and for how long, also if
+// nobody uses the process, and that it is ready once there are answers again.
+func TestStallIsNotReady(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		d := open(t, 4)
+		id := newShard(t, d)
+		c := &Cluster{db: d}
+		url, err := c.Watch("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		readyz := func() (int, string) {
+			reply, err := http.Get(url + "readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = reply.Body.Close() }()
+			text, err := io.ReadAll(reply.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply.StatusCode, string(text)
+		}
+		says := func(status int, part string) func() bool {
+			return func() bool {
+				got, text := readyz()
+				return got == status && strings.Contains(text, part)
+			}
+		}
+		eventually(t, "ready", says(200, "ready"))
+		stall(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls sync.WaitGroup
+		if used {
+			calls.Go(func() { _, _ = d.SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id}) })
+		}
+		eventually(t, "not ready while nobody is answered", says(503, "nothing was answered for"))
+		eventually(t, "not ready with an error", says(503, "last error: "))
+		fault(t, "stall=0s")
+		eventually(t, "ready again", says(200, "ready"))
+		cancel()
+		calls.Wait()
+		c.pages.stop()
 	}
 }
 

@@ -79,6 +79,13 @@ void bridge_watch_sample(struct bridge_watch *watch)
     (void)dsql_status_sample(watch->status);
 }
 
+int64_t bridge_watch_answer_age(struct bridge_watch *watch)
+{
+    struct dsql_pool_stats stats;
+    dsql_pool_stats(watch->source.pool, &stats);
+    return stats.answer_age_ns;
+}
+
 const char *bridge_watch_url(const struct bridge_watch *watch)
 {
     return dsql_httpd_url(watch->httpd);

@@ -7,8 +7,12 @@ package dsql
 import "C"
 
 import (
+	"context"
+	"sync"
 	"time"
 	"unsafe"
+
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 )
 
 // pages are the HTTP endpoint of the process: libdsql's own, with its checks.
@@ -32,19 +36,51 @@ func (c *Cluster) Watch(address string) (string, error) {
 		return "", nil
 	}
 	c.pages = p
-	go func() {
-		defer close(p.done)
-		for tick := time.NewTicker(time.Second); ; {
-			select {
-			case <-tick.C:
-				C.bridge_watch_sample(p.c)
-			case <-p.over:
-				tick.Stop()
-				return
-			}
-		}
-	}()
+	go p.run(c.db)
 	return C.GoString(C.bridge_watch_url(p.c)), nil
+}
+
+// quiet is for how long nobody has to be answered before the pages ask something themselves, and how long they wait for
+// it: /readyz of a process that nobody uses would know nothing of its cluster.
+const quiet = 5 * time.Second
+
+func (p *pages) run(d *db) {
+	defer close(p.done)
+	ctx, cancel := context.WithCancel(context.Background())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	asked := make(chan struct{}, 1) // holds something while a question is under way
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-p.over:
+			return
+		}
+		C.bridge_watch_sample(p.c)
+		if age := time.Duration(C.bridge_watch_answer_age(p.c)); age >= 0 && age < quiet {
+			continue
+		}
+		select {
+		case asked <- struct{}{}:
+			asking.Go(func() {
+				defer func() { <-asked }()
+				d.probe(ctx)
+			})
+		default:
+		}
+	}
+}
+
+// probe asks the cluster something. Who watches the pool learns whether it was answered.
+func (d *db) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, quiet)
+	defer cancel()
+	_, _ = operate(ctx, d.e, "Readiness", func(ctx context.Context) (*sqlplugin.ClusterMetadataRow, error) {
+		return d.GetClusterMetadata(ctx, &sqlplugin.ClusterMetadataFilter{ClusterName: "active"})
+	})
 }
 
 func (p *pages) stop() {
