@@ -144,7 +144,7 @@ temporal-go:
 
 temporal-suites: temporal-library all
 	@echo "go compiles Temporal's suites; the first time that takes minutes"
-	@$(GO_TEST)/suites ./suites
+	@$(GO_TEST)/suites -tags TEMPORAL_DEBUG ./suites
 	@$(GO_TEST)/plugin ./dsql
 	@$(GO_TEST)/audit ./temporal-check
 	@$(GO_TEST)/visibility ./temporal-visibility

@@ -6,6 +6,7 @@
 package suites
 
 import (
+	"context"
 	"math"
 	"os"
 	"os/exec"
@@ -231,8 +232,29 @@ func TestStores(t *testing.T) {
 	})
 	t.Run("NexusEndpoint", func(t *testing.T) {
 		f := factory(t)
-		tests.RunNexusEndpointTestSuite(t, must[persistence.NexusEndpointStore](t)(f.NewNexusEndpointStore()), &atomic.Int64{})
+		s := unhurried{must[persistence.NexusEndpointStore](t)(f.NewNexusEndpointStore())}
+		tests.RunNexusEndpointTestSuite(t, s, &atomic.Int64{})
 	})
+}
+
+// unhurried has no deadlines: the suite gives five seconds to all that a test does, which TEMPORAL_DEBUG does not
+// lengthen and a busy machine may not have.
+type unhurried struct{ persistence.NexusEndpointStore }
+
+func (s unhurried) CreateOrUpdateNexusEndpoint(ctx context.Context, r *persistence.InternalCreateOrUpdateNexusEndpointRequest) error {
+	return s.NexusEndpointStore.CreateOrUpdateNexusEndpoint(context.WithoutCancel(ctx), r)
+}
+
+func (s unhurried) DeleteNexusEndpoint(ctx context.Context, r *persistence.DeleteNexusEndpointRequest) error {
+	return s.NexusEndpointStore.DeleteNexusEndpoint(context.WithoutCancel(ctx), r)
+}
+
+func (s unhurried) GetNexusEndpoint(ctx context.Context, r *persistence.GetNexusEndpointRequest) (*persistence.InternalNexusEndpoint, error) {
+	return s.NexusEndpointStore.GetNexusEndpoint(context.WithoutCancel(ctx), r)
+}
+
+func (s unhurried) ListNexusEndpoints(ctx context.Context, r *persistence.ListNexusEndpointsRequest) (*persistence.InternalListNexusEndpointsResponse, error) {
+	return s.NexusEndpointStore.ListNexusEndpoints(context.WithoutCancel(ctx), r)
 }
 
 // cluster is a database that is there already: no suite may create or drop one.

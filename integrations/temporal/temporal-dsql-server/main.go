@@ -220,11 +220,10 @@ func run() error {
 				fmt.Fprintf(os.Stderr, "temporal-dsql-server: namespace %s: %v\n", o.namespace, err)
 				os.Exit(1)
 			}
-			fmt.Printf("Temporal is at %s, namespace %s", address, o.namespace)
 			if http != "" {
-				fmt.Printf(", HTTP at %s", http)
+				http = ", HTTP at " + http
 			}
-			fmt.Println()
+			fmt.Printf("Temporal is at %s, namespace %s%s\n", address, o.namespace, http)
 		}()
 	}
 	return server.Start()

@@ -26,6 +26,15 @@ ask() { # ask SQL
     fail "no answer to '$1': $(cat "$scratch/ask")"
 }
 
+# worker_polls LOG: Temporal's worker service starts after the rest, and ends the server if it cannot. It is up when it
+# polls; without HTTP nobody can ask.
+worker_polls() {
+    local http
+    http=$(sed -n 's/^Temporal is at .*, HTTP at //p' "$1")
+    [ -n "$http" ] || return 0
+    curl -sS --max-time 30 "http://$http/api/v1/namespaces/temporal-system/task-queues/default-worker-tq" 2>&1 | grep -q '"identity"'
+}
+
 # start_server NAME OPTIONS...: its process in $pid_NAME, its address in $address_NAME. A server that ends
 # while it starts is started again, as a supervisor would: Temporal gives up on the first error it meets
 # then, be it a dropped connection.
@@ -39,11 +48,12 @@ start_server() {
         pid=$!
         for _ in $(seq 1800); do
             address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
-            [ -z "$address" ] || break 2
+            [ -z "$address" ] || ! worker_polls "$log" || break 2
             kill -0 $pid 2>/dev/null || break
             sleep 0.1
         done
         ! kill -0 $pid 2>/dev/null || fail "the server does not come up: $(tail -3 "$log")"
+        address=''
     done
     [ -n "$address" ] || fail "the server ended: $(tail -3 "$log")"
     eval "pid_$name=$pid address_$name=$address"
