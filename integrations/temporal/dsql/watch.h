@@ -16,7 +16,7 @@ struct bridge_watch;
  */
 int bridge_watch_start(struct bridge_engine *engine, const char *address,
                        struct bridge_watch **watch, struct dsql_err *err);
-void bridge_watch_sample(struct bridge_watch *watch); /* once a second */
+void bridge_watch_sample(struct bridge_watch *watch);        /* once a second */
 int64_t bridge_watch_answer_age(struct bridge_watch *watch); /* ns; -1: no answer yet */
 const char *bridge_watch_url(const struct bridge_watch *watch);
 void bridge_watch_stop(struct bridge_watch *watch); /* NULL is fine */
