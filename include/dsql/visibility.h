@@ -112,6 +112,25 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_visibility_delete(struct dsql_visibilit
                                                            const struct dsql_tx_policy *policy,
                                                            bool *applied, struct dsql_err *err);
 
+/* -- Upkeep. */
+
+struct dsql_visibility_compacted {
+    int64_t counters;   /* rows of counters that were replaced by their sums */
+    int64_t tombstones; /* that had ended and are gone */
+    int64_t conflicts;  /* somebody else was at the same rows: nothing is lost, and nothing to do */
+    bool more;          /* there was more than one call does */
+};
+
+/*
+ * Replaces counters by their sums and removes tombstones that have ended, in transactions of at
+ * most 1,000 rows. To be called every now and then, by any number of processes at once: they begin
+ * at random places. Lists and counts are right without it, but counts read every counter of a
+ * namespace. One call does at most 200 transactions.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc
+dsql_visibility_compact(struct dsql_visibility *visibility, const struct dsql_tx_policy *policy,
+                        struct dsql_visibility_compacted *compacted, struct dsql_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -240,7 +240,7 @@ static void add_arrays(struct builder *builder)
 
 enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                              const struct dsql_visibility_attribute *attributes,
-                                             size_t count, struct dsql_err *err)
+                                             size_t count, bool skewed, struct dsql_err *err)
 {
     struct builder builder = {.out = out, .err = err};
     enum dsql_rc rc = DSQL_OK;
@@ -252,6 +252,8 @@ enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *
         rc = add_attribute(&builder, &attributes[i]);
     if (out->json.len > 0)
         dsql_strbuf_add_char(&out->json, '}');
+    if (!rc && skewed && !post(&builder, DSQL_SPAN(DSQL_VISIBILITY_SKEW), DSQL_SPAN("1")))
+        rc = DSQL_NO_MEMORY;
     if (!rc) {
         drop_duplicates(&builder);
         add_arrays(&builder);

@@ -14,6 +14,11 @@
 /* The attribute besides status that counts are grouped by. */
 #define DSQL_VISIBILITY_COUNT_KEYWORD "TemporalLowCardinalityKeyword01"
 
+/* The posting of a run that was closed before it started, by clocks that differ. Other runs that
+ * started after some time have also closed after it, and a list by start time needs to look no
+ * further: behind that it finds these. No name of Temporal's begins so. */
+#define DSQL_VISIBILITY_SKEW "!skew"
+
 enum {
     /* A transaction changes at most 3,000 rows: a record takes back all postings and makes as many,
      * beside the row and two counters. */
@@ -27,12 +32,13 @@ struct dsql_visibility_attributes {
     struct dsql_span division, count_keyword; /* parts of the record's values; empty for none */
 };
 
-/* DSQL_INVALID for a value that is not of its type, no UTF-8, or has a zero byte; DSQL_TOO_LARGE
+/* Of a run that is `skewed` there is a posting of DSQL_VISIBILITY_SKEW, with the value 1.
+ * DSQL_INVALID for a value that is not of its type, no UTF-8, or has a zero byte; DSQL_TOO_LARGE
  * above DSQL_VISIBILITY_POSTINGS_MAX. fini in any case. */
 DSQL_MUST_USE enum dsql_rc
 dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                 const struct dsql_visibility_attribute *attributes, size_t count,
-                                struct dsql_err *err);
+                                bool skewed, struct dsql_err *err);
 void dsql_visibility_attributes_fini(struct dsql_visibility_attributes *attributes);
 
 /* Appends texts as an array in PostgreSQL's binary form: the head, and then each. */

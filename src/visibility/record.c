@@ -223,7 +223,9 @@ enum dsql_rc dsql_visibility_record(struct dsql_visibility *visibility,
     enum dsql_rc rc = check_record(record, err);
     if (rc)
         return rc;
-    rc = dsql_visibility_attributes_init(&made, record->attributes, record->attribute_count, err);
+    bool skewed = record->close_us != DSQL_VISIBILITY_OPEN && record->close_us < record->start_us;
+    rc = dsql_visibility_attributes_init(&made, record->attributes, record->attribute_count, skewed,
+                                         err);
     if (!rc) {
         dsql_random_bytes(ids, sizeof(ids));
         const struct dsql_param params[] = {

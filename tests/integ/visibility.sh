@@ -8,6 +8,8 @@ export programs=$BUILD_DIR/tests DSQL_LOG_LEVEL=error
 expect 0 "$dsql" local exec -- bash -c '
     set -e
     "$dsql" schema apply >/dev/null
-    "$programs/visibility_writes"'
+    "$programs/visibility_writes"
+    "$programs/visibility_compact"'
 contains "$out" 'visibility: writes one by one'
+contains "$out" 'visibility: counters and tombstones'
 printf '%s\n' "$out"

@@ -179,6 +179,21 @@ static void a_tombstone_ends(void)
     dsql_visibility_close(brief);
 }
 
+/* Clocks differ: what says so is posted, and goes with it. */
+static void a_run_that_closed_before_it_started_is_marked(void)
+{
+    struct dsql_visibility_record it = record("skewed", 1);
+    it.close_us = it.start_us - 1;
+    REQUIRE(write_it(DSQL_VISIBILITY_CLOSED, &it));
+    HOLDS("SELECT attribute = '!skew' AND value = '1' AND close_inv = -999 AND start_inv = -1000 "
+          "FROM visibility_postings WHERE run_id = 'skewed'");
+    it.version = 2;
+    it.close_us = it.start_us;
+    REQUIRE(write_it(DSQL_VISIBILITY_CLOSED, &it));
+    HOLDS("SELECT count(*) = 0 FROM visibility_postings WHERE run_id = 'skewed'");
+    REQUIRE(erase(visibility, "skewed"));
+}
+
 /* Counters go by division, status and one keyword. */
 static void counters_follow_the_row(void)
 {
@@ -253,6 +268,7 @@ int main(void)
     REQUIRE_OK(dsql_visibility_verify_schema(visibility, INT64_C(30000000000), &err));
     a_run_starts_changes_and_closes();
     a_tombstone_ends();
+    a_run_that_closed_before_it_started_is_marked();
     counters_follow_the_row();
     what_cannot_be_written_is_refused();
     a_write_is_one_round_trip();

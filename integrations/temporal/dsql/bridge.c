@@ -26,6 +26,7 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
 {
     struct dsql_pool_options pool;
     struct dsql_store_options store;
+    struct dsql_visibility_options visibility;
     struct bridge_engine *made = calloc(1, sizeof(*made));
     if (!made)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
@@ -50,6 +51,11 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
         rc = dsql_pool_open(&pool, &made->pool, err);
     if (!rc)
         rc = dsql_store_open(made->pool, &store, &made->store, err);
+    if (!rc) {
+        dsql_visibility_options_default(&visibility);
+        visibility.policy = store.policy;
+        rc = dsql_visibility_open(made->pool, &visibility, &made->visibility, err);
+    }
     if (rc) {
         bridge_close(made);
         return rc;
@@ -62,6 +68,7 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
 
 void bridge_close(struct bridge_engine *engine)
 {
+    dsql_visibility_close(engine->visibility);
     dsql_store_close(engine->store);
     dsql_pool_close(engine->pool);
     dsql_metrics_destroy(engine->metrics);

@@ -11,11 +11,13 @@
 #include "dsql/retry.h"
 #include "dsql/temporal.h"
 #include "dsql/tx.h"
+#include "dsql/visibility.h"
 
 struct bridge_engine {
     struct dsql_metrics *metrics;
     struct dsql_pool *pool;
     struct dsql_store *store;
+    struct dsql_visibility *visibility;
     struct dsql_tx_policy policy;
     struct dsql_pool_options options;
 };

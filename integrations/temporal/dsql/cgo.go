@@ -35,6 +35,8 @@ type pool struct {
 	gate chan struct{}
 	// Cancel handles nobody has fired; each is a descriptor.
 	cancels chan *C.struct_dsql_cancel
+	// When counters of visibility were compacted last, in nanoseconds since 1970.
+	compacted atomic.Int64
 }
 
 type poolKey struct{ endpoint, user, database string }
