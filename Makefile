@@ -105,8 +105,9 @@ temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Tem
 temporal-check: temporal all
 	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-delay ./temporal-visibility
 
+# All of it takes half an hour, with STOCK=yes three quarters.
 temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; with STOCK=yes beside postgres12_pgx
-	@GO="$(GO)" integrations/temporal/test/large.sh
+	@ROUNDS="$${ROUNDS:-plain conflicts closes}" LIMIT=$${LIMIT:-15m} GO="$(GO)" integrations/temporal/test/large.sh
 
 temporal-visibility: temporal-check ## random runs and queries on visibility stores, side by side; RUNS=20000 QUERIES=10000 for the whole
 	@GO="$(GO)" integrations/temporal/test/visibility.sh
@@ -130,7 +131,8 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@GO="$(GO)" integrations/temporal/test/outage.sh
 	@COUNT=35 integrations/temporal/test/faults.sh
 	@COUNT=35 integrations/temporal/test/two.sh
-	@CASES='^(input|result|activit|signal|memo|side|buffered|many-timers)' MANY=500 GO="$(GO)" integrations/temporal/test/large.sh
+	@CASES='^(input|result|activit|signal|memo|side|buffered|search|continue|many-timers|pending)' MANY=500 SIGNALS=300 \
+	    GO="$(GO)" integrations/temporal/test/large.sh
 
 # Of libdsql the server needs the archives, and its users the program 'dsql'.
 temporal-library: temporal-go bootstrap

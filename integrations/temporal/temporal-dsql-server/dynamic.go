@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"gopkg.in/yaml.v3"
+
+	"libdsql/integrations/temporal/dsql"
 )
 
 // dynamicValues are those of --dynamic-config-value.
@@ -32,10 +34,30 @@ func (d dynamicValues) Set(text string) error {
 	return nil
 }
 
-// limits are what those of Aurora DSQL ask for: the width of the columns that hold ids. All others of Temporal's are
-// what the store carries.
-var limits = map[string]any{
-	"limit.maxIDLength": 255,
+// limits are those of Temporal's that are lower here: ids, by the width of their columns, and what the store would not
+// carry.
+func limits() map[string]any {
+	lower := map[string]any{"limit.maxIDLength": 255}
+	for _, limit := range dsql.Limits() {
+		if limit.Here() < limit.Stock {
+			lower[limit.Key] = limit.Here()
+		}
+	}
+	return lower
+}
+
+// describeLimits is the line that a server writes when it starts: every limit that the store could not carry, and which
+// are lower than Temporal's default.
+func describeLimits() string {
+	var texts []string
+	for _, limit := range dsql.Limits() {
+		text := fmt.Sprintf("%s=%d", limit.Key, limit.Here())
+		if limit.Here() < limit.Stock {
+			text += fmt.Sprintf(" (Temporal: %d)", limit.Stock)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // development is what 'temporal server start-dev' turns on: standalone activities.
@@ -61,7 +83,7 @@ func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) 
 			values[dynamicconfig.MakeKey(key)] = value
 		}
 	}
-	add(limits)
+	add(limits())
 	if o.file == "" {
 		add(development)
 	}

@@ -198,6 +198,11 @@ func run() error {
 	}
 	if cluster != nil {
 		defer cluster.Close()
+		if dynamic != nil {
+			fmt.Println("The store carries Temporal's limits: " + describeLimits())
+		} else {
+			fmt.Println("The store carries at most, whatever the dynamic configuration says: " + describeLimits())
+		}
 	}
 	services := strings.Split(o.services, ",")
 	with := []temporal.ServerOption{

@@ -1,45 +1,140 @@
 #!/bin/bash
-# What Temporal allows, on this store: payloads of up to 2 MB wherever one can be, thousands of things in one
-# workflow task, and the end of such workflows. Shards keep their owners meanwhile. CASES (all) is a regular
-# expression of the names, MANY (2000) how many things, LIMIT (2m) the time for each case. With STOCK=yes the same on Temporal's own postgres12_pgx.
+# What Temporal allows, on this store: payloads of up to 2 MB wherever one can be, thousands of things in one workflow
+# task, thousands of signals, a history of 50 MB, the end of such workflows, and what is refused. Shards keep their
+# owners meanwhile. Then all runs are terminated and deleted: nothing is left of them. ROUNDS (plain) of: plain; conflicts,
+# 40001 at 5 % of commits; closes, connections closed at 4 % of commits, half of them after the commit was applied.
+# CASES (all) is a regular expression of the names, MANY (2000) how many things, SIGNALS (10000) how many signals, LIMIT
+# (2m) the time for each case. With STOCK=yes the same on Temporal's own postgres12_pgx, beside it. Prints a table, with
+# --json its rows.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 # shellcheck source=integrations/temporal/test/stock.bash
 . "$(dirname "$0")/stock.bash"
-cases() { # cases NAME ADDRESS
-    echo "$1:"
-    "$root/build/temporal/temporal-large" --address "$2" --cases "${CASES:-.}" --many "${MANY:-2000}" --limit "${LIMIT:-2m}" 2>&1 | sed -u 's/^/    /'
-    return "${PIPESTATUS[0]}"
+rounds_wanted=${ROUNDS:-plain} failed=()
+# A run's retention ends soon, and the queues delete soon what they have done: the tables are empty within minutes.
+settings=(system.namespaceMinRetentionLocal=1s history.retentionTimerJitterDuration=1s
+    history.{transfer,timer,visibility,outbound,archival}ProcessorUpdateAckInterval=5s)
+
+# What the server has for itself, and keeps. Every other table is about runs. Of tasks, matching keeps what it handed out
+# since it last deleted some, until there are new ones, on every store; temporal-large waits until all are handed out.
+declare -A kept=(
+    [cluster_membership]='processes' [cluster_metadata_info]='the cluster' [namespaces]='namespaces'
+    [namespace_metadata]='their version' [nexus_endpoints_partition_status]='the version of Nexus endpoints'
+    [queue_metadata]='queues of the cluster' [queues]='queues of the cluster' [schema_update_history]='the schema'
+    [schema_version]='the schema' [shards]='shards' [task_queue_user_data]='task queues' [task_queues]='task queues'
+    [task_queues_v2]='task queues' [tasks]='handed out' [tasks_v2]='handed out'
+)
+
+cases() { # cases NAME ADDRESS OPTIONS...: one JSON object for each case in $scratch/NAME.cases
+    local name=$1 address=$2 status=0
+    shift 2
+    "$root/build/temporal/temporal-large" --address "$address" --prefix "$name" --retention 2m --cases "${CASES:-.}" \
+        --many "${MANY:-2000}" --signals "${SIGNALS:-10000}" --limit "${LIMIT:-2m}" --delete --json "$@" \
+        2>"$scratch/$name.said" | tee "$scratch/$name.cases" | progress "$name" || status=1
+    [ $status = 0 ] || failed+=("$name: $(tail -3 "$scratch/$name.said")")
 }
+progress() { # what the cases say, to standard error while they run
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    o = json.loads(line)
+    print("%s %s: %s (%.1f s): %s" % (" " if o["passed"] else "!", sys.argv[1], o["case"], o["seconds"], o["ended"]), file=sys.stderr)' "$1"
+}
+
+fault() { "$dsql" local fault --data "$scratch/data" "$@"; }
 ranges() { ask 'select shard_id, range_id from shards order by shard_id'; }
+sum_of_ranges() { ask 'select sum(range_id) from shards'; }
+struck() { fault list | sed -n "s/^close-.* struck=\([0-9]*\).*/\1/p" | awk '{n += $1} END {print n + 0}'; }
+
+# Shards keep their owners. Where commits are lost, the server may take a shard again once for each.
+plain() {
+    local before
+    before=$(ranges)
+    cases plain "$address_a"
+    [ "$before" = "$(ranges)" ] || failed+=("shards were acquired anew: before $(echo "$before" | xargs), afterwards $(ranges | xargs)")
+    ! grep -hq 'shard status unknown' "$scratch"/a.*.log ||
+        failed+=("$(grep -hc 'shard status unknown' "$scratch"/a.*.log) times 'shard status unknown'")
+}
+conflicts() {
+    local before
+    before=$(ranges)
+    fault conflict-commit=5% seed=1 >/dev/null
+    cases conflicts "$address_a"
+    fault clear >/dev/null
+    [ "$before" = "$(ranges)" ] || failed+=("shards were acquired anew by conflicts: before $(echo "$before" | xargs), afterwards $(ranges | xargs)")
+}
+closes() {
+    local before after lost
+    before=$(sum_of_ranges) lost=$(struck)
+    fault close-commit=2% close-applied=2% seed=2 >/dev/null
+    cases closes "$address_a"
+    lost=$(($(struck) - lost))
+    fault clear >/dev/null
+    after=$(sum_of_ranges)
+    echo "closes: connections closed at $lost commits, shards acquired anew $((after - before)) times"
+    [ "$lost" -gt 0 ] || failed+=("no connection was closed at COMMIT")
+    [ $((after - before)) -le "$lost" ] || failed+=("shards were acquired anew $((after - before)) times, for $lost lost commits")
+}
+
+# Tables with rows of runs, and how many.
+left() {
+    local table query=''
+    while read -r table; do
+        [ -n "${kept[$table]:-}" ] ||
+            query+="${query:+ union all }select '$table' as name, count(*) as n from $table"
+    done < <(ask "select tablename from pg_tables where schemaname = 'public'")
+    ask "select name || ': ' || n from ($query) as t where n > 0"
+}
+empty() {
+    local rest=''
+    for _ in $(seq 600); do
+        rest=$(left)
+        [ -n "$rest" ] || break
+        sleep 1
+    done
+    kill_server "$pid_a" TERM
+    [ -z "$rest" ] || failed+=("after all runs were deleted, tables have rows: $(echo "$rest" | xargs)")
+    "$dsql" schema verify --deep >"$scratch/deep" 2>&1 || failed+=("$(cat "$scratch/deep")")
+}
 
 start_cluster --port 0
-start_server a --port 0
+start_server a --port 0 --services frontend,history,matching "${settings[@]/#/--dynamic-config-value=}"
 for _ in $(seq 300); do # until each shard has an owner
     [ "$(ask 'select count(*) from shards')" -lt 4 ] || break
     sleep 0.1
 done
-before=$(ranges) failed=''
-cases 'this store' "$address_a" || failed=yes
-[ "$before" = "$(ranges)" ] || {
-    echo "shards were acquired anew: before $(echo "$before" | xargs), afterwards $(ranges | xargs)"
-    failed=yes
-}
-if grep -hq 'shard status unknown' "$scratch"/a.*.log; then
-    echo "$(grep -hc 'shard status unknown' "$scratch"/a.*.log) times 'shard status unknown'"
-    failed=yes
-fi
-kill_server "$pid_a" TERM
+for round in $rounds_wanted; do "$round"; done
+empty
 if [ "${STOCK:-}" = yes ]; then
     start_stock_postgres
     make_stock_database
-    delay stock "$scratch/stock/.s.PGSQL.5432"
-    # shellcheck disable=SC2154 # set by delay
-    stock_config "$port_stock" >"$scratch/stock.yaml"
-    start_server stock --config "$scratch/stock.yaml"
+    stock_config '' >"$scratch/stock.yaml"
+    start_server stock --config "$scratch/stock.yaml" --services frontend,history,matching "${settings[@]/#/--dynamic-config-value=}"
     # shellcheck disable=SC2154 # set by start_server
-    cases postgres12_pgx "$address_stock" || failed=yes
+    cases stock "$address_stock" --stock
     # shellcheck disable=SC2154 # set by start_server
     kill_server "$pid_stock" TERM
 fi
-[ -z "$failed" ] || fail "what Temporal allows is not carried"
+
+columns=()
+for name in $rounds_wanted ${STOCK:+stock}; do columns+=("$scratch/$name.cases"); done
+python3 - "${1:-}" "${columns[@]}" <<'PYTHON'
+import json, os, sys
+titles = {"plain": "this store", "conflicts": "40001 at 5 %", "closes": "closed at 4 %", "stock": "postgres12_pgx"}
+columns = [titles[os.path.basename(f)[:-len(".cases")]] for f in sys.argv[2:]]
+rows = {}
+for column, file in zip(columns, sys.argv[2:]):
+    for line in open(file):
+        of = json.loads(line)
+        rows.setdefault(of.pop("case"), {})[column] = of
+if sys.argv[1] == "--json":
+    print(json.dumps(rows, indent=1))
+else:
+    def cell(of):
+        return "" if of is None else "%s, %.1f s" % (of["ended"] if of["passed"] else "FAILED: " + of["ended"], of["seconds"])
+    table = [["case"] + columns] + [[case] + [cell(of.get(c)) for c in columns] for case, of in rows.items()]
+    width = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    for row in table:
+        print(" | ".join(text.ljust(w) for text, w in zip(row, width)).rstrip())
+PYTHON
+[ ${#failed[@]} = 0 ] || fail "$(printf '%s\n' "${failed[@]}")"
