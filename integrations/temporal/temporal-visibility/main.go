@@ -70,6 +70,8 @@ func run() error {
 	switch command {
 	case "diff":
 		return diff(os.Stdout, o, reference, subject)
+	case "bench":
+		return bench(os.Stdout, o, reference, subject)
 	default:
 		return fmt.Errorf("there is no command %s", command)
 	}

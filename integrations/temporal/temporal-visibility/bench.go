@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+// What writes, lists and counts take in two stores that hold the same runs, in turns and in one go.
+
+// soldRuns is how many runs share a value of the keyword, and types how many types of workflow there are.
+const (
+	soldRuns = 500
+	types    = 20
+)
+
+// producedAt is run number i of a namespace in production: one in twenty is open, the others are closed and most of them
+// completed; each has a few attributes.
+func producedAt(seed uint64, i int) write {
+	r := rand.New(rand.NewPCG(seed, uint64(i)))
+	w := write{
+		kind: closed, namespace: namespaces[0], runID: runID(r), version: int64(i) + 1, workflowID: fmt.Sprintf("order-%d", i),
+		typeName: fmt.Sprintf("type-%02d", r.IntN(types)), taskQueue: fmt.Sprintf("queue-%d", r.IntN(10)), memo: []byte("memo of a run"),
+		start: origin.Add(time.Duration(i)*100*time.Millisecond + time.Duration(r.IntN(100))*time.Millisecond), types: attributes,
+	}
+	w.exec, w.root, w.rootRun = w.start, w.workflowID, w.runID
+	w.values = map[string]any{
+		"Keyword01": fmt.Sprintf("customer-%d", i/soldRuns), "Int01": int64(r.IntN(1000)), "BuildIds": []string{"build-7", "build-8"},
+		"Datetime01": w.start.Truncate(time.Second),
+	}
+	if r.IntN(20) == 0 {
+		w.kind, w.status = started, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		return w
+	}
+	w.status = pick(r, []enumspb.WorkflowExecutionStatus{
+		enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+	})
+	w.close = w.start.Add(time.Duration(r.IntN(600_000)) * time.Millisecond)
+	w.duration, w.length, w.size, w.transitions = w.close.Sub(w.start), 11, 2400, 7
+	return w
+}
+
+// produce writes runs from..to into a store, some at once. Every run that ends was recorded as started before, but for
+// those that are only there to be found.
+func produce(o options, s *tried, from, to int, both bool, progress func(int)) (time.Duration, error) {
+	var next, done atomic.Int64
+	var group sync.WaitGroup
+	next.Store(int64(from))
+	failures := make(chan error, o.at)
+	begin := time.Now()
+	for range o.at {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < to; i = int(next.Add(1)) - 1 {
+				w := producedAt(o.seed, i)
+				steps := []write{w}
+				if both && w.kind == closed {
+					first := w
+					first.kind, first.status, first.version = started, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, 0
+					steps = []write{first, w}
+				}
+				for _, step := range steps {
+					ctx, cancel := context.WithTimeout(context.Background(), longest)
+					err := step.apply(ctx, s)
+					cancel()
+					if err != nil {
+						failures <- fmt.Errorf("%s: run %d: %w", s.name, i, err)
+						return
+					}
+				}
+				progress(int(done.Add(1)))
+			}
+		})
+	}
+	group.Wait()
+	select {
+	case err := <-failures:
+		return 0, err
+	default:
+		return time.Since(begin), nil
+	}
+}
+
+// A question that is measured: the page of a list, or counts by group.
+type question struct {
+	name  string
+	query query
+	page  int // which one of the list
+}
+
+func questions(o options) []question {
+	middle := producedAt(o.seed, o.runs/2)
+	where := func(leaves ...*node) *node {
+		if len(leaves) == 1 {
+			return leaves[0]
+		}
+		return &node{join: "AND", kids: leaves}
+	}
+	is := func(name, value string) *node {
+		return &node{name: name, operator: "=", arguments: []string{quoted(value)}}
+	}
+	after := &node{name: "StartTime", operator: ">=", arguments: []string{quoted(middle.start.Format(time.RFC3339Nano))}}
+	all := []question{
+		{name: "all"},
+		{name: "running", query: query{where: where(is("ExecutionStatus", "Running"))}},
+		{name: "a type, failed", query: query{where: where(is("WorkflowType", "type-07"), is("ExecutionStatus", "Failed"))}},
+		{name: "a workflow id", query: query{where: where(is("WorkflowId", middle.workflowID))}},
+		{name: "a keyword", query: query{where: where(is("Keyword01", fmt.Sprintf("customer-%d", o.runs/soldRuns/2)))}},
+		{name: "completed, started since", query: query{where: where(is("ExecutionStatus", "Completed"), after)}},
+		{name: "all, page 100", page: min(99, o.runs/benchPage/2)},
+		{name: "GROUP BY ExecutionStatus", query: query{groupBy: "ExecutionStatus"}},
+		{name: "count of all", query: query{groupBy: "TemporalNamespaceDivision"}},
+	}
+	for i := range all {
+		all[i].query.namespace = namespaces[0]
+	}
+	return all
+}
+
+// benchPage is how long a page is: the Web UI's.
+const benchPage = 100
+
+// answer asks once: how long it took, and how much came. The pages before the one that is measured are not.
+func (q *question) answer(s *tried, token []byte) (time.Duration, int64, []byte, error) {
+	begin := time.Now()
+	if q.query.groupBy != "" {
+		counted, err := q.query.countOn(s)
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		return time.Since(begin), counted.Count, nil, nil
+	}
+	page, err := q.query.pageOn(s, benchPage, token)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	return time.Since(begin), int64(len(page.Executions)), page.NextPageToken, nil
+}
+
+// measure asks both stores in turns. The answers must be as many.
+func (q *question) measure(o options, stores []*tried) ([]time.Duration, int64, error) {
+	tokens := make([][]byte, len(stores))
+	for i, s := range stores {
+		for range q.page {
+			var err error
+			if _, _, tokens[i], err = q.answer(s, tokens[i]); err != nil {
+				return nil, 0, fmt.Errorf("%s: %s: %w", s.name, q.name, err)
+			}
+		}
+	}
+	times, counts := make([][]time.Duration, len(stores)), make([]int64, len(stores))
+	for range o.rounds {
+		for i, s := range stores {
+			took, count, _, err := q.answer(s, tokens[i])
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s: %s: %w", s.name, q.name, err)
+			}
+			times[i], counts[i] = append(times[i], took), count
+		}
+	}
+	medians := make([]time.Duration, len(stores))
+	for i := range stores {
+		slices.Sort(times[i])
+		medians[i] = times[i][len(times[i])/2]
+	}
+	if counts[0] != counts[1] {
+		return nil, 0, fmt.Errorf("%s: %d in %s, %d in %s", q.name, counts[0], stores[0].name, counts[1], stores[1].name)
+	}
+	return medians, counts[0], nil
+}
+
+func bench(out io.Writer, o options, reference, subject *tried) error {
+	stores := []*tried{reference, subject}
+	_, _ = fmt.Fprintf(out, "seed %d: %d runs, the last %d of them measured as they are written, %d at once\n", o.seed, o.runs, o.runs/10, o.at)
+	last := o.runs - o.runs/10
+	var speed [2]float64
+	if !o.kept {
+		for _, s := range stores {
+			var mutex sync.Mutex
+			said := time.Now()
+			took, err := produce(o, s, 0, last, false, func(done int) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				if time.Since(said) > 20*time.Second {
+					said = time.Now()
+					_, _ = fmt.Fprintf(out, "    %s: %d of %d\n", s.name, done, last)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(out, "    %s: %d runs in %.0f s\n", s.name, last, took.Seconds())
+		}
+		const portions = 5 // in turns, so that the machine's moods are shared
+		var took [2]time.Duration
+		for portion := range portions {
+			for i, s := range stores {
+				from, to := last+(o.runs-last)*portion/portions, last+(o.runs-last)*(portion+1)/portions
+				t, err := produce(o, s, from, to, true, func(int) {})
+				if err != nil {
+					return err
+				}
+				took[i] += t
+			}
+		}
+		for i := range stores {
+			speed[i] = float64(o.runs-last) / took[i].Seconds()
+		}
+		_, _ = fmt.Fprintf(out, "%-28s %10s %12s %12s %10s\n", "", "", "stock", "this store", "ratio")
+		_, _ = fmt.Fprintf(out, "%-28s %10s %12.0f %12.0f %10.2f\n", "runs written a second", "", speed[0], speed[1], speed[1]/speed[0])
+	}
+	for _, q := range questions(o) {
+		medians, count, err := q.measure(o, stores)
+		if err != nil {
+			return err
+		}
+		stock, own := medians[0].Seconds()*1000, medians[1].Seconds()*1000
+		_, _ = fmt.Fprintf(out, "%-28s %10d %9.2f ms %9.2f ms %10.3f\n", q.name, count, stock, own, own/stock)
+	}
+	return nil
+}
