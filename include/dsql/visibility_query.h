@@ -72,7 +72,8 @@ DSQL_API bool dsql_visibility_next(struct dsql_visibility_page *page,
 /*
  * A page of at most page_size runs, from the token on; an empty token is the beginning. A call
  * reads a bounded number of rows: a page may be short and yet have a token. A page without runs has
- * a token only if the time is nearly up, a page without a token is the last one.
+ * a token only if the time is nearly up, a page without a token is the last one. A full page always
+ * has a token.
  *
  * token may be that of the page itself. DSQL_INVALID for an expression or a token that can't be
  * read, and for the token of another query; DSQL_TOO_LARGE for an expression with too many values.

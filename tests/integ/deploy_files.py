@@ -36,7 +36,7 @@ def files(ending):
 
 
 words = {"ACCOUNT": "123456789012", "REGION": "eu-west-1", "CLUSTER": "abcdefghijklmnopqrstuvwxyz",
-         "SERVICE": "history", "OPENSEARCH": "search.example:443", "IMAGE": "example/dsql:1", "ADDRESS": "10.0.0.1",
+         "SERVICE": "history", "IMAGE": "example/dsql:1", "ADDRESS": "10.0.0.1",
          "TABLE": "dsql-budget", "LIMITER": "dsql-connects"}
 
 
@@ -84,7 +84,7 @@ for path in files(""):
 
 task = json.loads(filled("deploy/ecs/task-definition.json"))
 line = re.search(r"sed -e .*?task-definition\.json", page, re.S)[0]
-for said, meant in (("<id>", "CLUSTER"), ("...", "IMAGE"), ("<domain>:443", "OPENSEARCH")):
+for said, meant in (("<id>", "CLUSTER"), ("...", "IMAGE")):
     line = line.replace(said, words[meant])
 made = subprocess.run(["sh", "-c", line], cwd=source, env={**os.environ, "service": words["SERVICE"]},
                       capture_output=True, check=False, text=True)

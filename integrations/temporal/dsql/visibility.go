@@ -8,9 +8,10 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 )
 
-// SQL visibility needs extensions, full-text search and more indexes than Aurora DSQL has.
+// The visibility of a SQL plugin needs extensions, full-text search and more indexes than Aurora DSQL has. The store
+// that takes its place is a VisibilityStore.
 var errVisibility = serviceerror.NewUnimplemented(
-	"Aurora DSQL cannot hold Temporal's visibility: use Elasticsearch or OpenSearch")
+	"Aurora DSQL cannot hold the visibility of a SQL plugin: use a customDatastore with the name dsql")
 
 func (crud) InsertIntoVisibility(context.Context, *sqlplugin.VisibilityRow) (sql.Result, error) {
 	return nil, errVisibility

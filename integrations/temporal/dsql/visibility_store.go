@@ -42,6 +42,7 @@ const (
 // VisibilityStore is Temporal's visibility in the cluster itself. Writes are here, reads in visibility_read.go;
 // both are calls into libdsql.
 type VisibilityStore struct {
+	visibilityReader
 	e             *engine
 	index         string
 	saProvider    searchattribute.Provider
@@ -74,6 +75,8 @@ func NewVisibilityStore(cfg *config.SQL, index string, saProvider searchattribut
 	ctx, stop := context.WithCancel(context.Background())
 	s := &VisibilityStore{e: e, index: index, saProvider: saProvider, saMappers: saMappers, chasmRegistry: chasmRegistry,
 		logger: logger, metrics: handler, stop: stop}
+	s.visibilityReader = visibilityReader{engine: e, vis: e.c.visibility, index: index, provider: saProvider, mappers: saMappers,
+		chasm: chasmRegistry, logger: logger, metrics: handler}
 	s.stopped.Add(1)
 	go s.keepCompact(ctx)
 	return s, nil

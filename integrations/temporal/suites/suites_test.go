@@ -1,8 +1,8 @@
 // Package suites runs Temporal's own persistence suites on the plugin, against whatever cluster the
 // environment names; 'make temporal-test' runs them on 'dsql local'.
 //
-// Not run: the visibility suites (Aurora DSQL cannot hold SQL visibility) and the connection suite,
-// which Temporal does not export.
+// Not run: the suite of the SQL plugins' visibility table, for visibility here is a store and not a table of a
+// SQL plugin, and the connection suite, which Temporal does not export.
 package suites
 
 import (
@@ -57,7 +57,7 @@ func empty(t *testing.T, statement string) (string, error) {
 	t.Helper()
 	statements, err := exec.Command("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", `
 		SELECT format('`+statement+`', tablename) FROM pg_tables WHERE schemaname = 'public'
-		AND tablename NOT IN ('schema_version', 'schema_update_history', 'namespace_metadata')
+		AND tablename NOT IN ('schema_version', 'schema_update_history', 'namespace_metadata', 'visibility_schema_version')
 		UNION ALL SELECT 'UPDATE namespace_metadata SET notification_version = 1;'`).Output()
 	if err != nil {
 		return string(statements), err
@@ -265,9 +265,11 @@ func (c cluster) TearDownTestDatabase() {}
 func (c cluster) Config() config.Persistence {
 	return config.Persistence{
 		DefaultStore:     "dsql",
+		VisibilityStore:  "visibility",
 		NumHistoryShards: 4,
 		DataStores: map[string]config.DataStore{
-			"dsql": {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: "dsql"}},
+			"dsql":       {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: "dsql"}},
+			"visibility": {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: "dsql", IndexName: "dsql_visibility"}},
 		},
 		TransactionSizeLimit: func() int { return 4 << 20 },
 	}
@@ -309,5 +311,13 @@ func TestManagers(t *testing.T) {
 	})
 	t.Run("Queue", func(t *testing.T) {
 		suite.Run(t, &persistencetests.QueuePersistenceSuite{TestBase: base(t)})
+	})
+}
+
+// Visibility: persistence/tests.
+func TestVisibility(t *testing.T) {
+	suite.Run(t, &tests.VisibilityPersistenceSuite{
+		TestBase:                     persistencetests.NewTestBaseForCluster(cluster{t}, log.NewTestLogger()),
+		CustomVisibilityStoreFactory: dsql.VisibilityStores,
 	})
 }

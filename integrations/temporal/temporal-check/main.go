@@ -1,7 +1,7 @@
 // temporal-check runs workflows against a Temporal server and looks at every result and, when all are over,
 // at the whole history of every run: each workflow must complete, once, with the right answer, and with no
-// event lost or doubled. Errors of the server on the way are retried: it may be killed and started again
-// meanwhile.
+// event lost or doubled, and visibility must list every run as its history has it. Errors of the server on the
+// way are retried: it may be killed and started again meanwhile.
 package main
 
 import (
@@ -47,6 +47,7 @@ type checker struct {
 	runs, events  atomic.Int64
 	latencies     []time.Duration
 	latenciesLock sync.Mutex
+	visibleBy     time.Time // when visibility must have everything
 }
 
 // until repeats what fails on the server's side. What it gives back is final.
@@ -173,6 +174,9 @@ func (c *checker) inspectChain(ctx context.Context, kind, id string) error {
 	if err := auditChain(all, kind, id); err != nil {
 		return err
 	}
+	if err := c.visible(ctx, id, all); err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
 	c.runs.Add(int64(len(all.runs)))
 	for _, events := range all.events {
 		c.events.Add(int64(len(events)))
@@ -210,6 +214,14 @@ func (c *checker) fetch(ctx context.Context, id string) (all chain, err error) {
 	return all, nil
 }
 
+// statusOf is how run n of so many has ended.
+func statusOf(n, runs int) enumspb.WorkflowExecutionStatus {
+	if n < runs-1 {
+		return enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
+	}
+	return enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+}
+
 // compare holds the histories against what the server's mutable state says of each run.
 func (c *checker) compare(ctx context.Context, id string, all chain) error {
 	for n, run := range all.runs {
@@ -217,10 +229,7 @@ func (c *checker) compare(ctx context.Context, id string, all chain) error {
 		if err != nil {
 			return err
 		}
-		info, status := state.GetWorkflowExecutionInfo(), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-		if n < len(all.runs)-1 {
-			status = enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
-		}
+		info, status := state.GetWorkflowExecutionInfo(), statusOf(n, len(all.runs))
 		open := len(state.GetPendingActivities()) + len(state.GetPendingChildren())
 		if info.GetStatus() != status || info.GetHistoryLength() != int64(len(all.events[n])) || open != 0 ||
 			state.GetPendingWorkflowTask() != nil {
@@ -295,6 +304,7 @@ func check(o options) error {
 	if o.unaudited {
 		return nil
 	}
+	c.visibleBy = time.Now().Add(5 * time.Minute)
 	if bad := c.each(ctx, c.inspect); bad > 0 {
 		return fmt.Errorf("the histories of %d of %d workflows are not as they should be", bad, c.count)
 	}

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/config"
 	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql" // to compare with
-	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"     // visibility of the embedded configuration
+	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"     // --visibility
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -60,7 +60,7 @@ func parse() options {
 	flag.IntVar(&o.httpPort, "http-port", 0, "port of the frontend's HTTP API and of Nexus; by default 10 above --port")
 	flag.IntVar(&o.shards, "shards", 4, "history shards; decided once for a cluster")
 	flag.StringVar(&o.namespace, "namespace", "default", "register this namespace if it is not there (frontend); empty for none")
-	flag.StringVar(&o.visibility, "visibility", "", "keep visibility in this SQLite `FILE`; without it, in memory")
+	flag.StringVar(&o.visibility, "visibility", "", "keep visibility in this SQLite `FILE`; without it, on the cluster")
 	flag.StringVar(&o.metrics, "metrics", "", "serve libdsql's metrics, health and status page at `HOST:PORT`, or off; by default DSQL_METRICS_ADDRESS")
 	flag.StringVar(&o.logLevel, "log-level", "warn", "error, warn, info or debug")
 	flag.StringVar(&o.services, "services", strings.Join(temporal.DefaultServices, ","), "which services this process runs")
@@ -209,6 +209,7 @@ func run() error {
 		temporal.ForServices(services),
 		temporal.WithConfig(cfg),
 		temporal.WithCustomDataStoreFactory(dsql.DataStore),
+		temporal.WithCustomVisibilityStoreFactory(dsql.VisibilityStores),
 		temporal.InterruptOn(interrupted(cluster)),
 	}
 	if dynamic != nil {

@@ -96,6 +96,51 @@ func TestDynamicValues(t *testing.T) {
 	}
 }
 
+// Visibility is on the cluster unless somebody says otherwise, and may be in two places.
+func TestVisibilityStores(t *testing.T) {
+	const file = "../../../deploy/temporal/temporal.yaml"
+	kind := func(store config.DataStore) string {
+		switch {
+		case store.CustomDataStoreConfig != nil:
+			return "dsql " + store.CustomDataStoreConfig.IndexName
+		case store.Elasticsearch != nil:
+			return "opensearch " + store.Elasticsearch.URL.Host
+		case store.SQL != nil:
+			return store.SQL.PluginName
+		default:
+			return ""
+		}
+	}
+	for _, c := range []struct{ file, visibility, host, first, second string }{
+		{first: "dsql dsql_visibility"},
+		{visibility: "v.db", first: "sqlite"},
+		{file: file, first: "dsql dsql_visibility"},
+		{file: file, host: "h:443", first: "opensearch h:443"},
+		{file: file, host: "h:443", visibility: "dsql", first: "dsql dsql_visibility"},
+		{file: file, host: "h:443", visibility: "opensearch+dsql", first: "opensearch h:443", second: "dsql dsql_visibility"},
+		{file: file, host: "h:443", visibility: "dsql+opensearch", first: "dsql dsql_visibility", second: "opensearch h:443"},
+	} {
+		o := options{file: c.file, shards: 4, logLevel: "error"}
+		t.Setenv("TEMPORAL_OPENSEARCH_HOST", c.host)
+		if c.file == "" {
+			o.visibility = c.visibility
+		} else {
+			t.Setenv("TEMPORAL_VISIBILITY", c.visibility)
+		}
+		cfg, err := load(o)
+		if err == nil {
+			err = cfg.Persistence.Validate()
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		if first, second := kind(cfg.Persistence.GetVisibilityStoreConfig()), kind(cfg.Persistence.GetSecondaryVisibilityStoreConfig()); first != c.first || second != c.second {
+			t.Errorf("%+v: visibility is in %q and %q", c, first, second)
+		}
+	}
+}
+
 // The keys are those of this version of Temporal: others would be ignored without a word.
 func TestKeysAreKnown(t *testing.T) {
 	client, err := dynamicConfig(&config.Config{}, options{})

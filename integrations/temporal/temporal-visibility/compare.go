@@ -164,6 +164,14 @@ func describe(e *store.InternalExecutionInfo) string {
 		e.RootWorkflowID, e.RootRunID, values(e.SearchAttributes))
 }
 
+// wanted is wrong with an outcome of a query that every store must answer.
+func (q *query) wanted(o outcome) outcome {
+	if q.number < 0 && o.failure != "" {
+		o.wrong = "it fails"
+	}
+	return o
+}
+
 // differ says what two outcomes differ in; empty if in nothing.
 func differ(reference, subject outcome) string {
 	switch {

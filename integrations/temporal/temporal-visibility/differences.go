@@ -22,7 +22,7 @@ var differences = []difference{
 		subject: "sqlite",
 		applies: func(q *query, _, _ outcome) bool {
 			text := q.text()
-			for _, sign := range []string{"STARTS_WITH", "Text0", "KeywordList0", "BuildIds", "ThingList", "Datetime01", "TemporalScheduledStartTime", "ThingTime"} {
+			for _, sign := range []string{"STARTS_WITH", "Text0", "KeywordList0", "BuildIds", "ThingList", "TemporalReportedProblems", "Datetime01", "TemporalScheduledStartTime", "ThingTime"} {
 				if strings.Contains(text, sign) {
 					return true
 				}

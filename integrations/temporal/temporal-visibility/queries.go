@@ -58,8 +58,8 @@ type query struct {
 	number    int
 	namespace string
 	chasm     bool
-	where     *node // nil for all
-	tail      string
+	where     *node  // nil for all
+	tail      string // what follows the tree, or all of a query that has none
 	groupBy   string
 	page      int // a wish: lists with many runs get larger pages
 }

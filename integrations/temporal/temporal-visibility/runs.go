@@ -42,7 +42,8 @@ var divisions = []string{"", "", "", "", "", "TemporalScheduler", "TemporalBatch
 // attributes are those of runs; chasmAttributes those of CHASM executions, by the names of their columns.
 var attributes = map[string]enumspb.IndexedValueType{
 	"Keyword01": typeKeyword, "Keyword02": typeKeyword, "TemporalScheduledById": typeKeyword, "BatcherUser": typeKeyword,
-	"KeywordList01": typeList, "KeywordList02": typeList, "BuildIds": typeList, "Text01": typeText, "Text02": typeText,
+	"TemporalWorkerDeployment": typeKeyword, "TemporalWorkerDeploymentVersion": typeKeyword, "TemporalWorkflowVersioningBehavior": typeKeyword,
+	"TemporalReportedProblems": typeList, "KeywordList01": typeList, "KeywordList02": typeList, "BuildIds": typeList, "Text01": typeText, "Text02": typeText,
 	"Int01": typeInt, "Int02": typeInt, "Double01": typeDouble, "Bool01": typeBool, "TemporalSchedulePaused": typeBool,
 	"Datetime01": typeDatetime, "TemporalScheduledStartTime": typeDatetime,
 }
@@ -57,7 +58,7 @@ var long = strings.Repeat("k", 250)
 
 var keywords = []string{
 	"", "a", "A", "b", "ab", "abc", "alpha", "alphabet", "Äpfel", "日本語", "日本", "🙂 smile", "o'clock", "100%", "100_", "x!y",
-	"two words", " blank", "order-1", "order-2", "order-10", long + "1", long + "2", strings.Repeat("ü", 130) + "x", strings.Repeat("🙂", 200),
+	"two words", "category=WorkflowTaskFailed", " blank", "order-1", "order-2", "order-10", long + "1", long + "2", strings.Repeat("ü", 130) + "x", strings.Repeat("🙂", 200),
 }
 
 var words = []string{

@@ -16,6 +16,8 @@ import (
 	"go.temporal.io/server/common/persistence/visibility/store/sql"
 	"go.temporal.io/server/common/resolver"
 	"go.temporal.io/server/common/searchattribute"
+
+	"libdsql/integrations/temporal/dsql"
 )
 
 // A tried store, and what is known of it.
@@ -69,6 +71,13 @@ func openStore(name string) (*tried, error) {
 		return &tried{VisibilityStore: opened, name: name}, nil
 	}
 	switch {
+	case name == "dsql":
+		opened, err := dsql.VisibilityStores.NewVisibilityStore(config.CustomDatastoreConfig{Name: "dsql", IndexName: "dsql_visibility"}, provider,
+			mappers, nil, registry, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return &tried{VisibilityStore: opened, name: name, staysDeleted: true}, nil
 	case name == "sqlite" || strings.HasPrefix(name, "sqlite:"): // of one name there is one in a process
 		return stock(config.SQL{
 			PluginName: "sqlite", DatabaseName: name, ConnectAddr: "localhost", ConnectProtocol: "tcp",

@@ -11,7 +11,7 @@ address=127.$((RANDOM % 200 + 20)).$((RANDOM % 250 + 1)).$((RANDOM % 250 + 1))
 export TEMPORAL_BIND_IP=$address TEMPORAL_BROADCAST_ADDRESS=$address TEMPORAL_HISTORY_SHARDS=4
 export DSQL_USER=temporal DSQL_RESERVOIR_ENABLED=true DSQL_POOL_MAX_OPEN=10 DSQL_RESERVOIR_EMPTY_WAIT=2s
 launch() { # launch SERVICE PORT: waits until it listens
-    TEMPORAL_VISIBILITY_FILE=$scratch/$1.db DSQL_SERVICE_NAME=temporal-$1 \
+    DSQL_SERVICE_NAME=temporal-$1 \
         "$server" --config "$root/deploy/temporal/temporal.yaml" --services "$1" >"$scratch/$1.log" 2>&1 &
     local pid=$!
     for _ in $(seq 1200); do

@@ -67,7 +67,7 @@ start_local --port "$PGPORT" --aws-keys
 sed 's|name: dsql$|&\n        options: {maxConns: 130, maxIdleConns: 5, maxConnLifetime: 5m, colour: red}|' \
     "$root/deploy/temporal/temporal.yaml" >"$scratch/temporal.yaml"
 export TEMPORAL_BIND_IP=$address TEMPORAL_BROADCAST_ADDRESS=$address TEMPORAL_HISTORY_SHARDS=4
-TEMPORAL_VISIBILITY_FILE=$scratch/visibility.db start_server a --config "$scratch/temporal.yaml" --metrics "$address:9464"
+start_server a --config "$scratch/temporal.yaml" --metrics "$address:9464"
 wait_for 'max_open{service="dsql"} 130' gauge pool_max_open
 wait_for 'target{service="dsql"} 130' gauge reservoir_target
 contains "$(page /status.json)" '"lifetime_s": 300'

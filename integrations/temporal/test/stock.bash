@@ -45,22 +45,28 @@ stock_postgres=''
 # SIGINT: with SIGTERM it would wait for its clients, who end after it.
 trap '[ -z "$stock_postgres" ] || { kill -INT "$stock_postgres" && wait "$stock_postgres"; } 2>/dev/null; cleanup' EXIT
 
-make_stock_database() {
+make_stock_database() { # and the one of visibility
+    make_stock_visibility
     stock -c 'create database stock'
     database=stock
     stock -f "$stock_schema" >/dev/null
     stock -c 'alter table cluster_membership alter rpc_port type int' # the stock one holds no port above 32767
-    stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
-        curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
-        -c "insert into schema_version values (0, 'stock', now(), '1.19', '1.0')"
+    make_stock_version stock 1.19
 }
 
 make_stock_visibility() { # in a database of its own
     stock -c 'create database visibility'
     database=visibility stock -f "${stock_schema%/temporal/*}/visibility/schema.sql" >/dev/null
+    make_stock_version visibility 1.14
 }
 
-# stock_config PORT: the embedded configuration with another store, on this port or, if it is empty, on the socket.
+make_stock_version() { # make_stock_version DATABASE VERSION
+    database=$1 stock -c "create table schema_version (version_partition int, db_name varchar(255), creation_time timestamp,
+        curr_version varchar(64), min_compatible_version varchar(64), primary key (version_partition, db_name))" \
+        -c "insert into schema_version values (0, '$1', now(), '$2', '1.0')"
+}
+
+# stock_config PORT: the embedded configuration with other stores, on this port or, if it is empty, on the socket.
 stock_config() {
     python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "${1:-5432}" "${1:+127.0.0.1}" "$scratch/stock" <<'PYTHON'
 import re, socket, sys
@@ -71,19 +77,20 @@ def free_port(match):
         sockets[match[1]] = socket.create_server(("127.0.0.1", 0))
     return str(sockets[match[1]].getsockname()[1])
 text = re.sub(r"\{\{\.Ports\.(\w+)\}\}", free_port, text)
-text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- else\}\}\n(.*?)\{\{- end\}\}\n", r"\1", text, flags=re.S)
-text = text.replace('"{{if .Visibility}}{{.Visibility}}{{else}}visibility{{end}}"', "visibility")
-text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
-text = text.replace("      customDatastore:\n        name: dsql\n", """      sql:
+def store(database):
+    return """      sql:
         pluginName: postgres12_pgx
-        databaseName: stock
+        databaseName: %s
         connectAddr: 127.0.0.1:%s
         connectProtocol: tcp
         connectAttributes: {host: "%s"}
         user: stock
         maxConns: 50
         maxIdleConns: 50
-""" % (sys.argv[2], sys.argv[3] or sys.argv[4]))
+""" % (database, sys.argv[2], sys.argv[3] or sys.argv[4])
+text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- end\}\}\n", store("visibility"), text, flags=re.S)
+text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
+text = text.replace("      customDatastore:\n        name: dsql\n", store("stock"))
 assert "{{" not in text, text
 print(text)
 PYTHON

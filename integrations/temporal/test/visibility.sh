@@ -1,5 +1,5 @@
 #!/bin/bash
-# Random runs and random queries on a visibility store (SUBJECT) and on Temporal's own on PostgreSQL: the same
+# Random runs and random queries on this visibility store (or SUBJECT) and on Temporal's own on PostgreSQL: the same
 # runs, the same order, the same counts. RUNS (2000) and QUERIES (1000), SEED for the ones of an earlier time; 20000
 # and 10000 are the whole.
 # shellcheck source=integrations/temporal/test/lib.bash
@@ -10,5 +10,5 @@ export DSQL_POOL_MAX_OPEN=20
 start_cluster --port 0
 start_stock_postgres
 make_stock_visibility
-"$root/build/temporal/temporal-visibility" diff --reference "$scratch/stock" --subject "${SUBJECT:-sqlite}" --runs "${RUNS:-2000}" \
+"$root/build/temporal/temporal-visibility" diff --reference "$scratch/stock" --subject "${SUBJECT:-dsql}" --runs "${RUNS:-2000}" \
     --queries "${QUERIES:-1000}" ${SEED:+--seed "$SEED"} "$@"
