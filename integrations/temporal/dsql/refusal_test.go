@@ -8,6 +8,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/common/persistence"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 	"go.temporal.io/server/common/primitives"
@@ -74,6 +75,53 @@ func TestManyRowsAreDeleted(t *testing.T) {
 	left, err := o.f.db.SelectAllFromSignalsRequestedSets(ctx, sqlplugin.SignalsRequestedSetsAllFilter{ShardID: o.shard, NamespaceID: namespace, WorkflowID: workflow, RunID: run})
 	if err != nil || len(left) > 0 {
 		t.Fatalf("%d rows are left: %v", len(left), err)
+	}
+}
+
+// A history with more nodes than a transaction may change can be deleted; what another branch has of it stays.
+func TestLongHistoryIsDeleted(t *testing.T) {
+	o, ctx := newWorld(t), context.Background()
+	tree, branch := primitives.NewUUID(), primitives.NewUUID()
+	for portion := range 4 {
+		tx, err := o.f.db.BeginTx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 900 {
+			row := sqlplugin.HistoryNodeRow{
+				ShardID: o.shard, TreeID: tree, BranchID: branch, NodeID: int64(900*portion + i + 1), TxnID: 1, Data: []byte("events"), DataEncoding: "Proto3",
+			}
+			if _, err := tx.InsertIntoHistoryNode(ctx, &row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := sqlplugin.HistoryTreeRow{ShardID: o.shard, TreeID: tree, BranchID: branch, Data: []byte("tree"), DataEncoding: "Proto3"}
+	if _, err := o.f.db.InsertIntoHistoryTree(ctx, &row); err != nil {
+		t.Fatal(err)
+	}
+	request := &persistence.InternalDeleteHistoryBranchRequest{
+		ShardID: o.shard, BranchInfo: &persistencespb.HistoryBranch{TreeId: tree.String(), BranchId: branch.String()},
+		BranchRanges: []persistence.InternalDeleteHistoryBranchRange{{BranchId: branch.String(), BeginNodeId: 11}},
+	}
+	if err := o.stock.executions.DeleteHistoryBranch(ctx, request); err == nil {
+		t.Fatal("3,590 rows fit a transaction: the test shows nothing")
+	}
+	if err := o.scripts.executions.DeleteHistoryBranch(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := o.f.db.RangeSelectFromHistoryNode(ctx, sqlplugin.HistoryNodeSelectFilter{
+		ShardID: o.shard, TreeID: tree, BranchID: branch, MaxNodeID: 10000, PageSize: 10000,
+	})
+	if err != nil || len(nodes) != 10 {
+		t.Errorf("%d nodes are left: %v", len(nodes), err)
+	}
+	trees, err := o.f.db.SelectFromHistoryTree(ctx, sqlplugin.HistoryTreeSelectFilter{ShardID: o.shard, TreeID: tree})
+	if err != nil || len(trees) > 0 {
+		t.Errorf("%d branches are left: %v", len(trees), err)
 	}
 }
 

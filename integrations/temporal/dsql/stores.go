@@ -11,6 +11,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 	"go.temporal.io/server/common/primitives"
 )
 
@@ -219,7 +220,36 @@ func (s *executionStore) ForkHistoryBranch(ctx context.Context, request *persist
 }
 
 func (s *executionStore) DeleteHistoryBranch(ctx context.Context, request *persistence.InternalDeleteHistoryBranchRequest) error {
-	return rerunErr(ctx, s.e, "DeleteHistoryBranch", s.ExecutionStore.DeleteHistoryBranch, request)
+	remove := func() error {
+		return rerunErr(ctx, s.e, "DeleteHistoryBranch", s.ExecutionStore.DeleteHistoryBranch, request)
+	}
+	err := remove()
+	if _, tooLarge := errors.AsType[*persistence.TransactionSizeLimitError](err); !tooLarge {
+		return err
+	}
+	// More nodes than a transaction may delete. They go in portions first; the branch stays until they are gone, so that
+	// whoever deletes it again finds it.
+	if err := deleteNodes(ctx, crud{e: s.e}, request); err != nil {
+		return err
+	}
+	return remove()
+}
+
+// deleteNodes deletes the nodes of a branch that no other branch has, in portions.
+func deleteNodes(ctx context.Context, q crud, request *persistence.InternalDeleteHistoryBranchRequest) error {
+	tree, err := primitives.ParseUUID(request.BranchInfo.TreeId)
+	for _, part := range request.BranchRanges {
+		var branch primitives.UUID
+		if err == nil {
+			branch, err = primitives.ParseUUID(part.BranchId)
+		}
+		if err == nil {
+			_, err = q.RangeDeleteFromHistoryNode(ctx, sqlplugin.HistoryNodeDeleteFilter{
+				ShardID: request.ShardID, TreeID: tree, BranchID: branch, MinNodeID: part.BeginNodeId,
+			})
+		}
+	}
+	return err
 }
 
 func (s *queue) Init(ctx context.Context, blob *commonpb.DataBlob) error {
