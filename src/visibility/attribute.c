@@ -12,7 +12,7 @@ static const struct dsql_vis_attribute columns[] = {
     {"ParentRunId",          "r.parent_run_id",          DSQL_VIS_TYPE_KEYWORD, DSQL_VIS_OID_TEXT, DSQL_VIS_BY_NOTHING, false},
     {"RootWorkflowId",       "r.root_workflow_id",       DSQL_VIS_TYPE_KEYWORD, DSQL_VIS_OID_TEXT, DSQL_VIS_BY_ROOT, false},
     {"RootRunId",            "r.root_run_id",            DSQL_VIS_TYPE_KEYWORD, DSQL_VIS_OID_TEXT, DSQL_VIS_BY_NOTHING, false},
-    {DSQL_VIS_DIVISION,      "NULLIF(r.division, '')",   DSQL_VIS_TYPE_KEYWORD, DSQL_VIS_OID_TEXT, DSQL_VIS_BY_NOTHING, false},
+    {DSQL_VISIBILITY_DIVISION,      "NULLIF(r.division, '')",   DSQL_VIS_TYPE_KEYWORD, DSQL_VIS_OID_TEXT, DSQL_VIS_BY_NOTHING, false},
     {"ExecutionStatus",      "r.status",                 DSQL_VIS_TYPE_INT,     DSQL_VIS_OID_INT2, DSQL_VIS_BY_STATUS, false},
     {"StartTime",            "(-s.start_inv)",           DSQL_VIS_TYPE_TIME,    DSQL_VIS_OID_INT8, DSQL_VIS_BY_NOTHING, true},
     {"CloseTime",            "(-NULLIF(s.close_inv, " OPEN_RUN "))", DSQL_VIS_TYPE_TIME, DSQL_VIS_OID_INT8, DSQL_VIS_BY_NOTHING, true},

@@ -2,6 +2,7 @@
 #ifndef DSQL_VISIBILITY_ATTRIBUTE_H
 #define DSQL_VISIBILITY_ATTRIBUTE_H
 
+#include "visibility/attributes.h"
 #include "visibility/expr.h"
 
 /* What finds runs by an attribute's value, in the fixed order. */
@@ -35,9 +36,6 @@ enum {
     DSQL_VIS_OID_TEXT = 25,
     DSQL_VIS_OID_FLOAT8 = 701
 };
-
-#define DSQL_VIS_DIVISION        "TemporalNamespaceDivision"
-#define DSQL_VIS_KEYWORD_COUNTED "TemporalLowCardinalityKeyword01"
 
 /* NULL for what is not a column. */
 const struct dsql_vis_attribute *dsql_vis_attribute(struct dsql_span name);

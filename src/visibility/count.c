@@ -151,8 +151,9 @@ static struct dsql_span group_of(const struct count *count, const struct dsql_vi
         dsql_strbuf_add_i64(memory, runs->status);
         return dsql_strbuf_span(memory);
     }
-    struct dsql_span value =
-        dsql_span_eq(count->group, DSQL_SPAN(DSQL_VIS_DIVISION)) ? runs->division : runs->keyword;
+    struct dsql_span value = dsql_span_eq(count->group, DSQL_SPAN(DSQL_VISIBILITY_DIVISION))
+                                 ? runs->division
+                                 : runs->keyword;
     return value.len > 0 ? value : (struct dsql_span){0};
 }
 
@@ -228,8 +229,8 @@ static void drop_empty(struct dsql_visibility_counts *counts)
 static bool is_counted_by(struct dsql_span group)
 {
     return group.len == 0 || dsql_span_eq(group, DSQL_SPAN("ExecutionStatus")) ||
-           dsql_span_eq(group, DSQL_SPAN(DSQL_VIS_DIVISION)) ||
-           dsql_span_eq(group, DSQL_SPAN(DSQL_VIS_KEYWORD_COUNTED));
+           dsql_span_eq(group, DSQL_SPAN(DSQL_VISIBILITY_DIVISION)) ||
+           dsql_span_eq(group, DSQL_SPAN(DSQL_VISIBILITY_COUNT_KEYWORD));
 }
 
 static enum dsql_rc run_count(struct count *count)
@@ -239,7 +240,7 @@ static enum dsql_rc run_count(struct count *count)
     if (rc)
         return rc;
     if (is_counted_by(count->group) && dsql_vis_is_counted(&count->expr, &keyword)) {
-        keyword = keyword || dsql_span_eq(count->group, DSQL_SPAN(DSQL_VIS_KEYWORD_COUNTED));
+        keyword = keyword || dsql_span_eq(count->group, DSQL_SPAN(DSQL_VISIBILITY_COUNT_KEYWORD));
         rc = count_by_counters(count, keyword, &enough);
         if (rc || enough)
             return rc;

@@ -8,9 +8,10 @@ bool dsql_vis_is_counted(const struct dsql_vis_expr *expr, bool *keyword)
     for (size_t i = 0; i < expr->node_count; i++) {
         const struct dsql_vis_node *node = &expr->nodes[i];
         if (node->kind != DSQL_VIS_COMPARE || dsql_vis_is(node, "ExecutionStatus") ||
-            dsql_vis_is(node, DSQL_VIS_DIVISION))
+            dsql_vis_is(node, DSQL_VISIBILITY_DIVISION))
             continue;
-        if (!dsql_vis_is(node, DSQL_VIS_KEYWORD_COUNTED) || node->type != DSQL_VIS_TYPE_KEYWORD)
+        if (!dsql_vis_is(node, DSQL_VISIBILITY_COUNT_KEYWORD) ||
+            node->type != DSQL_VIS_TYPE_KEYWORD)
             return false;
         *keyword = true;
     }
@@ -85,9 +86,9 @@ static bool holds(const struct dsql_vis_node *node, const struct subject *subjec
 static enum truth compare(const struct dsql_vis_node *node, const struct dsql_vis_counted *runs)
 {
     struct subject subject = {.number = runs->status};
-    if (dsql_vis_is(node, DSQL_VIS_DIVISION))
+    if (dsql_vis_is(node, DSQL_VISIBILITY_DIVISION))
         subject.text = runs->division;
-    else if (dsql_vis_is(node, DSQL_VIS_KEYWORD_COUNTED))
+    else if (dsql_vis_is(node, DSQL_VISIBILITY_COUNT_KEYWORD))
         subject.text = runs->keyword;
     subject.is_null = !dsql_vis_is(node, "ExecutionStatus") && subject.text.len == 0;
     bool asks_null = node->op == DSQL_VIS_IS_NULL || node->op == DSQL_VIS_NOT_NULL;

@@ -13,6 +13,9 @@ enum {
     SCANNED_MAX = 20000, /* runs of a page that has one */
 };
 
+/* No page takes longer to look for its runs, however much time its caller has. */
+#define LIST_NS (10 * DSQL_S)
+
 struct list {
     struct dsql_vis_call call;
     struct dsql_vis_expr expr;
@@ -38,7 +41,9 @@ static bool has_row(const struct list *list)
 static bool is_late(const struct list *list)
 {
     int64_t left = dsql_vis_left(&list->call);
-    return left != INT64_MAX && left < (list->call.until_ns - list->begun_ns) / 3;
+    int64_t taken = dsql_clock_mono(list->call.visibility->clock).ns - list->begun_ns;
+    return taken > LIST_NS ||
+           (left != INT64_MAX && left < (list->call.until_ns - list->begun_ns) / 3);
 }
 
 static bool is_done(const struct list *list)
@@ -239,6 +244,18 @@ static enum dsql_rc run_list(struct list *list, const struct dsql_visibility_que
     return rc ? rc : give_token(list, digest);
 }
 
+static void observe(const struct list *list)
+{
+    struct dsql_metrics *metrics = list->call.visibility->pool->metrics;
+    const struct dsql_visibility_page *page = list->page;
+    if (!metrics)
+        return;
+    dsql_counter_add(metrics, DSQL_SERIES(visibility_read), (uint64_t)page->scanned);
+    dsql_counter_add(metrics, DSQL_SERIES(visibility_answered), page->rows);
+    if (page->token.len > 0 && page->rows < (size_t)list->page_size)
+        dsql_counter_add(metrics, DSQL_SERIES(visibility_short_pages), 1);
+}
+
 enum dsql_rc dsql_visibility_list(struct dsql_visibility *visibility,
                                   const struct dsql_visibility_query *query, int64_t page_size,
                                   struct dsql_slice token, const struct dsql_tx_policy *policy,
@@ -258,6 +275,8 @@ enum dsql_rc dsql_visibility_list(struct dsql_visibility *visibility,
     enum dsql_rc rc = run_list(&list, query, token);
     if (rc)
         dsql_vis_page_clear(page);
+    else
+        observe(&list);
     end(&list);
     return rc;
 }

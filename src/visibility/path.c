@@ -59,10 +59,16 @@ struct choice {
 
 static const struct choice nothing = {.rank = NO_RANK};
 
+static struct dsql_vis_scan all_of(enum dsql_vis_index index, const struct dsql_vis_node *compare)
+{
+    return (struct dsql_vis_scan){index,     compare,  DSQL_VIS_OPEN, DSQL_VIS_CLOSE_MAX,
+                                  INT64_MIN, INT64_MAX};
+}
+
 static struct choice one_scan(const struct dsql_vis_node *node, enum dsql_vis_index index, int rank)
 {
     struct choice choice = {.count = 1, .rank = rank};
-    choice.scans[0] = (struct dsql_vis_scan){index, node, DSQL_VIS_OPEN, DSQL_VIS_CLOSE_MAX};
+    choice.scans[0] = all_of(index, node);
     choice.ranges = node->count * (dsql_vis_has_bucket(index) ? DSQL_VISIBILITY_BUCKETS : 1);
     return choice;
 }
@@ -93,6 +99,25 @@ static bool is_range(const struct dsql_vis_node *node, enum dsql_vis_index index
     return false;
 }
 
+static bool is_same(const struct dsql_vis_value *a, const struct dsql_vis_value *b)
+{
+    return a->number == b->number && a->nanos == b->nanos && a->real == b->real &&
+           dsql_span_eq(a->text, b->text);
+}
+
+/* Whether a run may be found by several of the values: a list and a text have many, and somebody
+ * may name a value twice, or two that are cut to the same. */
+static bool may_repeat(const struct dsql_vis_node *node)
+{
+    bool many = node->type == DSQL_VIS_TYPE_LIST || node->type == DSQL_VIS_TYPE_TEXT;
+    for (size_t i = 1; i < node->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (many || dsql_vis_is_cut(node->type, &node->values[i]) ||
+                is_same(&node->values[i], &node->values[k]))
+                return true;
+    return false;
+}
+
 static struct choice of_compare(const struct dsql_vis_node *node, bool may_collect)
 {
     enum dsql_vis_index index = index_of(node);
@@ -100,8 +125,7 @@ static struct choice of_compare(const struct dsql_vis_node *node, bool may_colle
         return nothing;
     if (node->op == DSQL_VIS_IN) {
         struct choice choice = one_scan(node, index, rank_of(index, node->type));
-        /* The same value may be named twice, and a list or a text has many. */
-        choice.repeats = node->count > 1;
+        choice.repeats = may_repeat(node);
         return choice.ranges <= DSQL_VIS_RANGES_MAX ? choice : nothing;
     }
     if (!may_collect || !is_range(node, index))
@@ -203,11 +227,11 @@ static void find_divisions(const struct dsql_vis_expr *expr, struct dsql_vis_pat
 {
     for (size_t i = 0; i < path->conjunct_count; i++) {
         const struct dsql_vis_node *node = conjunct(expr, path, i);
-        if (!dsql_vis_is(node, DSQL_VIS_DIVISION) || path->no_division || path->divisions)
+        if (!dsql_vis_is(node, DSQL_VISIBILITY_DIVISION) || path->no_division || path->divisions)
             continue;
         path->no_division = node->op == DSQL_VIS_IS_NULL;
         path->divisions = names_divisions(node) ? node : NULL;
-        path->repeats = path->repeats || node->count > 1;
+        path->repeats = path->repeats || may_repeat(node);
     }
 }
 
@@ -227,31 +251,54 @@ static void lower_last(struct bounds *bounds, int64_t last)
     bounds->last = last < bounds->last ? last : bounds->last;
 }
 
-/* Whether the bounds say all that the comparison does. Of a time t, close_inv is -t. */
-static bool bound_by_close(const struct dsql_vis_node *node, struct bounds *bounds)
+/* Of a time t, close_inv and start_inv are -t. Whether the bounds say all that the comparison does.
+ */
+static bool bound_by(const struct dsql_vis_node *node, struct bounds *bounds)
 {
     int64_t low = node->count > 0 ? dsql_vis_micros(&node->values[0]) : 0;
     int64_t high = node->count > 1 ? dsql_vis_micros(&node->values[1]) : low;
+    switch (node->op) {
+    case DSQL_VIS_LESS:
+        raise_first(bounds, -low + 1);
+        return true;
+    case DSQL_VIS_AT_MOST:
+        raise_first(bounds, -low);
+        return true;
+    case DSQL_VIS_MORE:
+        lower_last(bounds, -low - 1);
+        return true;
+    case DSQL_VIS_AT_LEAST:
+        lower_last(bounds, -low);
+        return true;
+    case DSQL_VIS_BETWEEN:
+    case DSQL_VIS_IN:
+        if (node->op == DSQL_VIS_IN && node->count > 1)
+            return false;
+        raise_first(bounds, -high);
+        lower_last(bounds, -low);
+        return true;
+    case DSQL_VIS_NOT_NULL:
+        return true;
+    case DSQL_VIS_NOT_IN:
+    case DSQL_VIS_NOT_BETWEEN:
+    case DSQL_VIS_IS_NULL:
+    case DSQL_VIS_STARTS:
+    case DSQL_VIS_NOT_STARTS:
+        break;
+    }
+    return false;
+}
+
+/* An open run has no close time. */
+static bool bound_by_close(const struct dsql_vis_node *node, struct bounds *bounds)
+{
     if (node->op == DSQL_VIS_IS_NULL) {
         lower_last(bounds, DSQL_VIS_OPEN);
         return true;
     }
-    if (node->op == DSQL_VIS_NOT_IN || node->op == DSQL_VIS_NOT_BETWEEN ||
-        (node->op == DSQL_VIS_IN && node->count > 1))
+    if (!bound_by(node, bounds))
         return false;
     raise_first(bounds, DSQL_VIS_OPEN + 1);
-    if (node->op == DSQL_VIS_LESS)
-        raise_first(bounds, -low + 1);
-    if (node->op == DSQL_VIS_AT_MOST)
-        raise_first(bounds, -low);
-    if (node->op == DSQL_VIS_MORE)
-        lower_last(bounds, -low - 1);
-    if (node->op == DSQL_VIS_AT_LEAST)
-        lower_last(bounds, -low);
-    if (node->op == DSQL_VIS_BETWEEN || node->op == DSQL_VIS_IN) {
-        raise_first(bounds, -high);
-        lower_last(bounds, -low);
-    }
     return true;
 }
 
@@ -268,6 +315,74 @@ static void apply_bounds(const struct dsql_vis_expr *expr, struct dsql_vis_path 
         scan->first = bounds.first > scan->first ? bounds.first : scan->first;
         scan->last = bounds.last < scan->last ? bounds.last : scan->last;
     }
+}
+
+/* -- Start time bounds open runs by itself, and closed ones by their close time. */
+
+static const struct dsql_vis_value skewed = {.text = {"1", 1}};
+static const struct dsql_vis_node skew = {
+    .kind = DSQL_VIS_COMPARE,
+    .op = DSQL_VIS_IN,
+    .type = DSQL_VIS_TYPE_KEYWORD,
+    .name = {DSQL_VISIBILITY_SKEW, sizeof(DSQL_VISIBILITY_SKEW) - 1},
+    .values = &skewed,
+    .count = 1};
+
+static void split_at_open(struct dsql_vis_path *path, size_t i, const struct bounds *start)
+{
+    struct dsql_vis_scan *scan = &path->scans[i];
+    if (scan->first > DSQL_VIS_OPEN)
+        return;
+    if (scan->last > DSQL_VIS_OPEN) {
+        struct dsql_vis_scan closed = *scan;
+        if (path->scan_count == DSQL_VIS_SCANS_MAX)
+            return;
+        closed.first = DSQL_VIS_OPEN + 1;
+        path->scans[path->scan_count++] = closed;
+        scan->last = DSQL_VIS_OPEN;
+    }
+    scan->start_first = start->first;
+    scan->start_last = start->last;
+}
+
+/*
+ * A run that starts at t or later is open, or closes at t or later, or has closed before it
+ * started: for those there is a posting. They need not be of the division or the value that the
+ * other scans promise, so the filter has to look at everything again.
+ */
+static void stop_at_start(struct dsql_vis_path *path, int64_t last)
+{
+    struct dsql_vis_scan behind = {DSQL_VIS_BY_VALUE, &skew,     last + 1,
+                                   DSQL_VIS_OPEN,     INT64_MIN, INT64_MAX};
+    if (path->scan_count == DSQL_VIS_SCANS_MAX || last == DSQL_VIS_CLOSE_MAX)
+        return;
+    for (size_t i = 0; i < path->scan_count; i++) {
+        struct dsql_vis_scan *scan = &path->scans[i];
+        if (scan->first == DSQL_VIS_OPEN || scan->last <= last)
+            continue;
+        behind.last = scan->last > behind.last ? scan->last : behind.last;
+        scan->last = last;
+    }
+    if (behind.first > behind.last)
+        return;
+    path->scans[path->scan_count++] = behind;
+    memset(path->covered, 0, sizeof(path->covered));
+}
+
+static void bound_by_start(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
+{
+    struct bounds start = {INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < path->conjunct_count; i++) {
+        const struct dsql_vis_node *node = conjunct(expr, path, i);
+        if (dsql_vis_is(node, "StartTime"))
+            (void)bound_by(node, &start);
+    }
+    if (path->collects || (start.first == INT64_MIN && start.last == INT64_MAX))
+        return;
+    size_t scans = path->scan_count;
+    for (size_t i = 0; i < scans; i++)
+        split_at_open(path, i, &start);
+    stop_at_start(path, start.last);
 }
 
 /* -- Runs that are running are open. */
@@ -300,8 +415,9 @@ static void keep_to_open(const struct dsql_vis_expr *expr, struct dsql_vis_path 
             return;
     for (size_t i = 0; i < path->scan_count; i++)
         path->scans[i].last = DSQL_VIS_OPEN;
-    path->scans[path->scan_count++] =
-        (struct dsql_vis_scan){DSQL_VIS_BY_STATUS, running, DSQL_VIS_OPEN + 1, DSQL_VIS_CLOSE_MAX};
+    struct dsql_vis_scan closed = all_of(DSQL_VIS_BY_STATUS, running);
+    closed.first = DSQL_VIS_OPEN + 1;
+    path->scans[path->scan_count++] = closed;
 }
 
 /* -- All together. */
@@ -350,8 +466,7 @@ void dsql_vis_choose(const struct dsql_vis_expr *expr, bool may_collect, struct 
     struct choice choice = choose(expr, 0, may_collect);
     if (choice.rank == NO_RANK) {
         choice = (struct choice){.count = 1};
-        choice.scans[0] =
-            (struct dsql_vis_scan){DSQL_VIS_BY_TIME, NULL, DSQL_VIS_OPEN, DSQL_VIS_CLOSE_MAX};
+        choice.scans[0] = all_of(DSQL_VIS_BY_TIME, NULL);
     }
     memcpy(path->scans, choice.scans, choice.count * sizeof(choice.scans[0]));
     path->scan_count = choice.count;
@@ -362,13 +477,14 @@ void dsql_vis_choose(const struct dsql_vis_expr *expr, bool may_collect, struct 
     path->needs_division = some_have_division(path);
     for (size_t i = 0; i < path->conjunct_count; i++) {
         const struct dsql_vis_node *node = conjunct(expr, path, i);
-        bool is_it =
-            node == path->divisions || (path->no_division && dsql_vis_is(node, DSQL_VIS_DIVISION) &&
-                                        node->op == DSQL_VIS_IS_NULL);
+        bool is_it = node == path->divisions ||
+                     (path->no_division && dsql_vis_is(node, DSQL_VISIBILITY_DIVISION) &&
+                      node->op == DSQL_VIS_IS_NULL);
         path->covered[i] = is_it && all_have_division(path);
     }
     cover(expr, path);
     apply_bounds(expr, path);
+    bound_by_start(expr, path);
     if (path->collects)
         memset(path->covered, 0, sizeof(path->covered));
 }

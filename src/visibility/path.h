@@ -31,6 +31,8 @@ struct dsql_vis_scan {
     enum dsql_vis_index index;
     const struct dsql_vis_node *compare; /* NULL of BY_TIME */
     int64_t first, last;                 /* close_inv, both included; none if first > last */
+    /* start_inv, both included, where `last` is that of open runs. */
+    int64_t start_first, start_last;
 };
 
 struct dsql_vis_path {

@@ -16,6 +16,7 @@ struct plan {
     const struct dsql_vis_position *position;
     size_t namespace_id, close_inv, start_inv, run_id, limit;
     bool ordered; /* each range has an order and a limit of its own */
+    bool wide;    /* ranges are whole rows, not positions alone */
     size_t ranges;
 };
 
@@ -77,6 +78,10 @@ static void add_order_bounds(const struct plan *plan, const struct dsql_vis_scan
         add_ref(plan, " AND close_inv >= ", number_param(plan, scan->first));
     if (scan->last < DSQL_VIS_CLOSE_MAX)
         add_ref(plan, " AND close_inv <= ", number_param(plan, scan->last));
+    if (scan->last == DSQL_VIS_OPEN && scan->start_first > INT64_MIN)
+        add_ref(plan, " AND start_inv >= ", number_param(plan, scan->start_first));
+    if (scan->last == DSQL_VIS_OPEN && scan->start_last < INT64_MAX)
+        add_ref(plan, " AND start_inv <= ", number_param(plan, scan->start_last));
     if (!plan->position)
         return;
     if (later)
@@ -95,8 +100,9 @@ static bool is_empty(const struct plan *plan, const struct dsql_vis_scan *scan)
 static void add_from(struct plan *plan, const struct dsql_vis_scan *scan)
 {
     add(plan, plan->ranges++ ? " UNION ALL (" : "(");
-    add(plan, scan->index == DSQL_VIS_BY_VALUE ? "SELECT " ORDER " FROM visibility_postings"
-                                               : "SELECT " ORDER " FROM executions_visibility");
+    add(plan, plan->wide ? "SELECT *" : "SELECT " ORDER);
+    add(plan, scan->index == DSQL_VIS_BY_VALUE ? " FROM visibility_postings"
+                                               : " FROM executions_visibility");
 }
 
 static void add_range(struct plan *plan, const struct range *range, size_t attribute)
@@ -209,9 +215,8 @@ static void add_collected(struct plan *plan, const struct dsql_vis_scan *scan)
 
 /* -- The source: positions of the path, at most `limit` of them. */
 
-static void add_source(struct plan *plan)
+static void add_ranges(struct plan *plan)
 {
-    add(plan, plan->path->repeats ? "SELECT DISTINCT " ORDER " FROM (" : "SELECT " ORDER " FROM (");
     for (size_t i = 0; i < plan->path->scan_count; i++) {
         const struct dsql_vis_scan *scan = &plan->path->scans[i];
         if (plan->path->collects)
@@ -219,8 +224,16 @@ static void add_source(struct plan *plan)
         else if (!is_empty(plan, scan))
             add_scan(plan, scan);
     }
-    if (plan->ranges == 0)
-        add(plan, "SELECT " ORDER " FROM executions_visibility WHERE false");
+    if (plan->ranges > 0)
+        return;
+    add(plan, plan->wide ? "SELECT *" : "SELECT " ORDER);
+    add(plan, " FROM executions_visibility WHERE false");
+}
+
+static void add_source(struct plan *plan)
+{
+    add(plan, plan->path->repeats ? "SELECT DISTINCT " ORDER " FROM (" : "SELECT " ORDER " FROM (");
+    add_ranges(plan);
     add(plan, ") u");
     if (plan->ordered)
         add(plan, " ORDER BY " ORDER);
@@ -253,8 +266,11 @@ static void write_rest(const struct plan *plan, struct rest *rest)
     }
 }
 
-static void rest_fini(struct rest *rest)
+/* A text that was cut is not the filter that was asked for. */
+static void rest_fini(const struct plan *plan, struct rest *rest)
 {
+    if (rest->narrow.cut || rest->wide.cut)
+        plan->sql->failed = true;
     dsql_strbuf_fini(&rest->narrow);
     dsql_strbuf_fini(&rest->wide);
 }
@@ -302,7 +318,7 @@ static enum dsql_rc finish(const struct plan *plan, bool fits, struct dsql_err *
     if (!fits)
         return dsql_err_set(err, DSQL_TOO_LARGE,
                             "the namespace has more than %d divisions: name the ones that are "
-                            "meant (" DSQL_VIS_DIVISION " = '...')",
+                            "meant (" DSQL_VISIBILITY_DIVISION " = '...')",
                             DSQL_VIS_RANGES_MAX / DSQL_VISIBILITY_BUCKETS);
     if (plan->sql->failed || plan->sql->text.cut)
         return dsql_err_set(err, DSQL_TOO_LARGE,
@@ -313,6 +329,26 @@ static enum dsql_rc finish(const struct plan *plan, bool fits, struct dsql_err *
 bool dsql_vis_lacks_divisions(const struct dsql_vis_path *path)
 {
     return path->needs_division && !path->no_division && !path->divisions;
+}
+
+/* Whether the ranges are of rows, and have each of them once. */
+static bool has_rows(const struct dsql_vis_path *path)
+{
+    for (size_t i = 0; i < path->scan_count; i++)
+        if (path->scans[i].index == DSQL_VIS_BY_VALUE)
+            return false;
+    return !path->repeats;
+}
+
+/* Every run is a hit, and the ranges have its row. */
+static void write_rows(struct plan *plan)
+{
+    plan->wide = true;
+    add(plan, "SELECT r.close_inv, r.start_inv, r.run_id, true, '0'::bigint, ");
+    add(plan, dsql_vis_columns);
+    add(plan, " FROM (");
+    add_ranges(plan);
+    add_ref(plan, ") r ORDER BY r.close_inv, r.start_inv, r.run_id LIMIT ", plan->limit);
 }
 
 /* Every run of the source is a hit, if it has a row. */
@@ -344,7 +380,7 @@ static void write_filtered(struct plan *plan, int64_t page)
     add_condition(plan, &rest);
     add(plan, " OR s.place = s.scanned ORDER BY s.close_inv, s.start_inv, s.run_id");
     add_ref(plan, " LIMIT ", number_param(plan, page));
-    rest_fini(&rest);
+    rest_fini(plan, &rest);
 }
 
 /* The source is read whole each time; the position is a part of the filter. */
@@ -369,7 +405,7 @@ static void write_collected(struct plan *plan, int64_t page)
     add_condition(plan, &rest);
     add_ref(plan, " OR s.scanned >= ", plan->limit);
     add_ref(plan, " ORDER BY s.close_inv, s.start_inv, s.run_id LIMIT ", number_param(plan, page));
-    rest_fini(&rest);
+    rest_fini(plan, &rest);
 }
 
 enum dsql_rc dsql_vis_plan_list(const struct dsql_vis_ask *ask, const struct dsql_vis_path *path,
@@ -383,6 +419,8 @@ enum dsql_rc dsql_vis_plan_list(const struct dsql_vis_ask *ask, const struct dsq
         write_collected(&plan, page);
     else if (dsql_vis_is_filtered(path))
         write_filtered(&plan, page);
+    else if (has_rows(path))
+        write_rows(&plan);
     else
         write_plain(&plan);
     return finish(&plan, fits, err);
@@ -422,6 +460,6 @@ enum dsql_rc dsql_vis_plan_count(const struct dsql_vis_ask *ask, const struct ds
     if (rest.has_rows)
         add_join(&plan, &rest);
     add(&plan, " GROUP BY 1, 2");
-    rest_fini(&rest);
+    rest_fini(&plan, &rest);
     return finish(&plan, fits, err);
 }

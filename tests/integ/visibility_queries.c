@@ -137,7 +137,7 @@ static void add_attributes(struct attributes *to, const struct run *run)
     if (run->text)
         add_attribute(to, "Text01", DSQL_VISIBILITY_TEXT, run->text);
     if (run->division)
-        add_attribute(to, DSQL_VIS_DIVISION, DSQL_VISIBILITY_KEYWORD, run->division);
+        add_attribute(to, DSQL_VISIBILITY_DIVISION, DSQL_VISIBILITY_KEYWORD, run->division);
     if (run->truth >= 0)
         add_attribute(to, "Bool01", DSQL_VISIBILITY_BOOL, run->truth ? "true" : "false");
     char(*numbers)[64] = to->numbers;
@@ -237,7 +237,7 @@ static struct subject subject_of(const struct run *run, struct dsql_span name)
         return text_of(run->parent);
     if (IS("RootWorkflowId"))
         return text_of(run->root);
-    if (IS(DSQL_VIS_DIVISION))
+    if (IS(DSQL_VISIBILITY_DIVISION))
         return text_of(run->division);
     if (IS("Keyword01"))
         return text_of(run->keyword);
@@ -400,7 +400,7 @@ static const struct {
     {"RunId", DSQL_VIS_TYPE_KEYWORD},
     {"ExecutionDuration", DSQL_VIS_TYPE_INT},
     {"HistoryLength", DSQL_VIS_TYPE_INT},
-    {DSQL_VIS_DIVISION, DSQL_VIS_TYPE_KEYWORD},
+    {DSQL_VISIBILITY_DIVISION, DSQL_VIS_TYPE_KEYWORD},
 };
 
 static void draw_value(struct vis_expr *e, const char *name, enum dsql_vis_type type)
@@ -409,7 +409,7 @@ static void draw_value(struct vis_expr *e, const char *name, enum dsql_vis_type 
         vis_text(e, dsql_span_of(PICK(words)));
     else if (strcmp(name, "RunId") == 0)
         vis_text(e, dsql_span_of(runs[dsql_rng_below(&fix.rng, run_count)].run_id));
-    else if (strcmp(name, DSQL_VIS_DIVISION) == 0)
+    else if (strcmp(name, DSQL_VISIBILITY_DIVISION) == 0)
         vis_text(e, dsql_span_of(chance(2) ? "TemporalScheduler" : "TemporalBatcher"));
     else if (type == DSQL_VIS_TYPE_KEYWORD || type == DSQL_VIS_TYPE_LIST)
         vis_text(e, dsql_span_of(PICK(keywords)));
@@ -474,6 +474,18 @@ static void draw_node(struct vis_expr *e, int depth)
         draw_node(e, depth - 1);
 }
 
+/* Bounds of the two times that bound what is read: they need more cases than chance gives them. */
+static void draw_bound(struct vis_expr *e)
+{
+    const char *name = chance(2) ? "StartTime" : "CloseTime";
+    enum dsql_vis_op op =
+        (enum dsql_vis_op)dsql_rng_between(&fix.rng, DSQL_VIS_LESS, DSQL_VIS_BETWEEN);
+    unsigned count = op == DSQL_VIS_BETWEEN ? 2 : 1;
+    vis_compare(e, op, DSQL_VIS_TYPE_TIME, name, count);
+    for (unsigned i = 0; i < count; i++)
+        draw_value(e, name, DSQL_VIS_TYPE_TIME);
+}
+
 /* Most of them with the division that Temporal adds. */
 static void draw_expr(struct vis_expr *e)
 {
@@ -483,12 +495,15 @@ static void draw_expr(struct vis_expr *e)
         draw_node(e, 3);
         return;
     }
-    vis_and(e, 2);
+    bool bounded = chance(2);
+    vis_and(e, bounded ? 3 : 2);
     if (chance(4))
-        vis_is(e, DSQL_VIS_DIVISION, "TemporalScheduler");
+        vis_is(e, DSQL_VISIBILITY_DIVISION, "TemporalScheduler");
     else
         vis_no_division(e);
-    draw_node(e, 3);
+    if (bounded)
+        draw_bound(e);
+    draw_node(e, bounded ? 1 : 3);
 }
 
 /* -- The comparison. */
@@ -555,7 +570,8 @@ static int64_t count_value(const struct run **wanted, size_t count, const char *
 
 static void count_all(const struct run **wanted, size_t count)
 {
-    static const char *const groups[] = {"", "", "ExecutionStatus", DSQL_VIS_DIVISION, "Keyword01"};
+    static const char *const groups[] = {"", "", "ExecutionStatus", DSQL_VISIBILITY_DIVISION,
+                                         "Keyword01"};
     const struct dsql_visibility_query query = {
         dsql_slice_str("ns"), dsql_slice(vis_bytes(&text).ptr, vis_bytes(&text).len)};
     const char *group = PICK(groups);

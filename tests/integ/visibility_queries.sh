@@ -11,3 +11,7 @@ expect 0 "$dsql" local exec -- bash -c '
     "$programs/visibility_queries" 600 400'
 contains "$out" 'visibility: 400 queries over 600 runs'
 printf '%s\n' "$out"
+
+expect 0 "$dsql" local exec -- bash -c '"$dsql" schema apply >/dev/null && "$programs/visibility_reads"'
+contains "$out" 'visibility: typical queries are served by indexes'
+printf '%s\n' "$out"

@@ -23,8 +23,16 @@ static void describe(const struct dsql_vis_path *path, struct dsql_strbuf *out)
                          scan->compare ? scan->compare->count : 0);
         if (scan->last == DSQL_VIS_OPEN)
             dsql_strbuf_add_str(out, " open");
-        else if (scan->first == DSQL_VIS_OPEN + 1)
+        if (scan->last == DSQL_VIS_OPEN &&
+            (scan->start_first != INT64_MIN || scan->start_last != INT64_MAX))
+            dsql_strbuf_addf(out, " %lld..%lld", (long long)scan->start_first,
+                             (long long)scan->start_last);
+        if (scan->last == DSQL_VIS_OPEN)
+            continue;
+        if (scan->first == DSQL_VIS_OPEN + 1 && scan->last == DSQL_VIS_CLOSE_MAX)
             dsql_strbuf_add_str(out, " closed");
+        else if (scan->first == DSQL_VIS_OPEN + 1)
+            dsql_strbuf_addf(out, " closed..%lld", (long long)scan->last);
         else if (scan->first != DSQL_VIS_OPEN || scan->last != DSQL_VIS_CLOSE_MAX)
             dsql_strbuf_addf(out, " %lld..%lld", (long long)scan->first, (long long)scan->last);
     }
@@ -83,6 +91,14 @@ TEST(status_and_type)
     vis_compare(&e, DSQL_VIS_IN, DSQL_VIS_TYPE_INT, "ExecutionStatus", 2);
     vis_number(&e, 3);
     vis_number(&e, 7);
+    expect("status(2); filter 0");
+
+    vis_begin(&e);
+    vis_and(&e, 2);
+    vis_no_division(&e);
+    vis_compare(&e, DSQL_VIS_IN, DSQL_VIS_TYPE_INT, "ExecutionStatus", 2);
+    vis_number(&e, 3);
+    vis_number(&e, 3);
     expect("status(2); filter 0; repeats");
 
     vis_begin(&e);
@@ -206,13 +222,32 @@ TEST(times)
     vis_time(&e, 10, 0);
     expect("time(0); filter 1");
 
-    /* Filtered in the order of the list, by what the index itself holds. */
+    /* Open runs by their start, closed ones by their close, and those that closed before they
+     * started. */
     vis_begin(&e);
     vis_and(&e, 2);
     vis_no_division(&e);
     vis_compare(&e, DSQL_VIS_AT_LEAST, DSQL_VIS_TYPE_TIME, "StartTime", 1);
     vis_time(&e, 10, 0);
-    expect("time(0); filter 1");
+    expect("time(0) open -9223372036854775808..-10000000, time(0) closed..-10000000, "
+           "value(1) -9999999..9223372036854775807; filter 2");
+
+    /* What started early may close at any time. */
+    vis_begin(&e);
+    vis_and(&e, 2);
+    vis_no_division(&e);
+    vis_compare(&e, DSQL_VIS_AT_MOST, DSQL_VIS_TYPE_TIME, "StartTime", 1);
+    vis_time(&e, 10, 0);
+    expect("time(0) open -10000000..9223372036854775807, time(0) closed; filter 1");
+
+    vis_begin(&e);
+    vis_and(&e, 3);
+    vis_no_division(&e);
+    vis_status(&e, 1);
+    vis_compare(&e, DSQL_VIS_MORE, DSQL_VIS_TYPE_TIME, "StartTime", 1);
+    vis_time(&e, 10, 0);
+    expect("status(1) open -9223372036854775808..-10000001, status(1) closed..-10000001, "
+           "value(1) -10000000..9223372036854775807; filter 3");
 }
 
 TEST(custom_attributes)

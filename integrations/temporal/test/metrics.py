@@ -40,7 +40,8 @@ def wait_for(what, condition):
 # -- What the server says of itself.
 
 # What the server does beside the operations of stores: it asks for the lock and the schema that the cluster has.
-OWN = {"ProbeShardLock", "ReadSchemaVersion", "settle"}
+OWN = {"ProbeShardLock", "ReadSchemaVersion", "settle"} | {
+    what + "Visibility" for what in ("Record", "Delete", "Compact", "List", "Count", "Get")}
 # Each of these must have been met by more than one of Temporal's operations, or by one where that is all that can be.
 MET = {
     "dsql_tx_conflicts_total": 3,
