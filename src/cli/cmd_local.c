@@ -137,6 +137,17 @@ static int run_local(const struct dsql_args *args)
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
+/* What the service learned, and when, for the manual. */
+static void print_dialects(FILE *out)
+{
+    fprintf(out, "Dialects: with --dialect, what the service learned later is refused.\n");
+    for (size_t i = 0; i < DSQL_SQL_FEATURE_COUNT; i++) {
+        const struct dsql_sql_feature_info *info = &dsql_sql_features[i];
+        fprintf(out, "  %d-%02d-%02d\n      %s\n", info->since / 10000, info->since / 100 % 100,
+                info->since % 100, info->doc);
+    }
+}
+
 static const struct dsql_option local_options[] = {
     DSQL_LOCAL_OPTIONS("port on 127.0.0.1 (15432); 0 for any"),
     {"data", 0, "DIR",
@@ -162,6 +173,7 @@ const struct dsql_command dsql_cmd_local = {
         "    dsql local --port 0 --lifetime 5m --fault message-latency=1ms",
     .options = local_options,
     .option_count = DSQL_COUNT_OF(local_options),
+    .reference = print_dialects,
     .log_level = "info",
     .run = run_local,
 };

@@ -10,6 +10,7 @@ const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_local_fault,
     &dsql_cmd_local_env,
     &dsql_cmd_local_status,
+    &dsql_cmd_local_record,
     &dsql_cmd_schema,
     &dsql_cmd_schema_apply,
     &dsql_cmd_schema_verify,

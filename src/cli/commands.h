@@ -17,6 +17,7 @@ extern const struct dsql_command dsql_cmd_local;
 extern const struct dsql_command dsql_cmd_local_env;
 extern const struct dsql_command dsql_cmd_local_exec;
 extern const struct dsql_command dsql_cmd_local_fault;
+extern const struct dsql_command dsql_cmd_local_record;
 extern const struct dsql_command dsql_cmd_local_status;
 extern const struct dsql_command dsql_cmd_monitoring;
 extern const struct dsql_command dsql_cmd_monitoring_alerts;

@@ -71,6 +71,18 @@ static bool chance_option(const struct dsql_args *args, const char *name, double
     return false;
 }
 
+static bool dialect_option(const struct dsql_args *args, struct dsql_sql_dialect *dialect,
+                           struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, "dialect");
+    if (!text || dsql_sql_dialect_read(dsql_span_of(text), dialect))
+        return true;
+    (void)dsql_err_set(err, DSQL_INVALID, "--dialect=%s is no month or day since 2026-01",
+                       dsql_shown_str(text).text);
+    dsql_err_hint(err, "such as 2026-08, which is its end, or 2026-08-25");
+    return false;
+}
+
 static bool check_names(const struct dsql_local_options *options, struct dsql_err *err)
 {
     bool is_host = !options->host[0] || dsql_endpoint_is_host(dsql_span_of(options->host));
@@ -110,8 +122,8 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
         chance_option(args, "stale-catalogue", &options->stale.chance, err) &&
         chance_option(args, "stale-own", &options->stale.own, err) &&
         !dsql_args_duration(args, "stale-delay", 0, DSQL_H, &options->stale.delay_ns, err) &&
-        check_names(options, err) && check_faults(options, err) &&
-        keys_option(args, &options->keys, err);
+        dialect_option(args, &options->dialect, err) && check_names(options, err) &&
+        check_faults(options, err) && keys_option(args, &options->keys, err);
     options->port = (uint16_t)port;
     options->no_wall = dsql_args_has(args, "no-wall");
     const char *roots = getenv("SSL_CERT_FILE"); /* the caller's own are to stay trusted */

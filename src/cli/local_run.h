@@ -32,6 +32,7 @@
     {"stale-catalogue", 0, "CHANCE", "how likely a session that used a table meets OC001 when another changes it (100%)"}, \
     {"stale-delay", 0, "DURATION", "the longest time until it does (0s)"},                         \
     {"stale-own", 0, "CHANCE", "how likely the session that made the change meets it too (0%)"},   \
+    {"dialect", 0, "MONTH", "the service as it was, such as 2026-08 or 2026-08-25; see 'dsql help local'"}, \
     {"no-wall", 0, NULL,                                                                            \
      "do not have the kernel keep PostgreSQL from the machine's files and network: for systems where it can't start behind that"}, \
     {"metrics", 0, "HOST:PORT", "serve what it saw as Prometheus text at http://HOST:PORT/metrics"}

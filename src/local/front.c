@@ -59,6 +59,7 @@ enum dsql_rc dsql_front_init(struct dsql_front *front, struct dsql_local_options
     if (!rc &&
         (!front->admissions || dsql_sql_cache_init(&front->cache, CACHE_SCRIPTS, CACHE_BYTES)))
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    front->cache.dialect = options->dialect;
     struct dsql_fault_order order;
     if (!rc)
         rc = dsql_faults_set(&front->faults, dsql_span_of(options->faults), &order, err);

@@ -66,6 +66,7 @@ struct dsql_local_options {
     const struct dsql_clock *clock;
     int64_t time_scale; /* how many times faster than real the service's own clock runs */
     struct dsql_sql_limits limits;
+    struct dsql_sql_dialect dialect; /* the day whose service it is */
     struct dsql_stale_options stale; /* OC001 */
     char arn[256];                   /* whose the keys are */
     struct dsql_local_keys keys;     /* made up, or those of the folder, if it has no id */

@@ -141,7 +141,7 @@ enum dsql_rc dsql_sql_cache_get(struct dsql_sql_cache *cache, struct dsql_span t
     }
     cache->misses++;
     struct dsql_sql_script *made;
-    enum dsql_rc rc = dsql_sql_script_new(text, &made);
+    enum dsql_rc rc = dsql_sql_script_new_as(text, cache->dialect, &made);
     if (rc)
         return rc;
     keep(cache, made, hash);

@@ -13,6 +13,7 @@
 #include "local/sql_stmt.h"
 
 struct dsql_sql_cache {
+    struct dsql_sql_dialect dialect; /* what scripts are judged by; set before the first one */
     struct dsql_sql_cache_entry *entries;
     uint32_t *chains; /* heads, by hash; 1-based, 0 is the end */
     uint32_t capacity, chain_mask, used, hand;

@@ -16,6 +16,8 @@ void dsql_sql_check_schema(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree list = dsql_tree_get(stmt, "schemaElts");
     dsql_sql_judge_name(judge, dsql_tree_get(stmt, "schemaname"));
+    if (dsql_tree_first(list).ptr && !dsql_sql_judge_has(judge, DSQL_SQL_PRIVILEGES_SINCE))
+        dsql_sql_judge_unsupported(judge, "CREATE SCHEMA with schema elements not supported");
     for (struct dsql_tree e = dsql_tree_first(list); e.ptr; e = dsql_tree_next(e))
         (void)dsql_sql_judge_inner(judge, e);
 }
@@ -56,7 +58,7 @@ static void check_body(struct dsql_sql_judge *judge, struct dsql_tree options)
     struct dsql_tree first = dsql_tree_first(dsql_tree_get(dsql_tree_as(as, "List"), "items"));
     char *body = dsql_tree_dup(dsql_tree_string(first));
     depth++;
-    if (!body || dsql_sql_script_new(dsql_span_of(body), &script))
+    if (!body || dsql_sql_script_new_as(dsql_span_of(body), judge->dialect, &script))
         judge->out_of_memory = true;
     else
         check_script(judge, script);
@@ -135,7 +137,10 @@ void dsql_sql_check_rename(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         "OBJECT_FUNCTION",      "OBJECT_DOMCONSTRAINT", "OBJECT_ROUTINE",       "OBJECT_ROLE",
         "OBJECT_STATISTIC_EXT",
     };
-    if (!is_one_of(dsql_tree_get(stmt, "renameType"), types, DSQL_COUNT_OF(types)))
+    struct dsql_tree type = dsql_tree_get(stmt, "renameType");
+    bool too_new =
+        dsql_tree_is(type, "OBJECT_ROLE") && !dsql_sql_judge_has(judge, DSQL_SQL_PRIVILEGES_SINCE);
+    if (too_new || !is_one_of(type, types, DSQL_COUNT_OF(types)))
         dsql_sql_judge_unsupported(judge, "unsupported object in RENAME statement");
 }
 

@@ -100,13 +100,50 @@ static void check_call(struct dsql_sql_judge *judge, struct dsql_tree func_call)
 static void check_locking(struct dsql_sql_judge *judge, struct dsql_tree clause)
 {
     struct dsql_tree strength = dsql_tree_get(clause, "strength");
+    bool has_share = dsql_sql_judge_has(judge, DSQL_SQL_KEY_SHARE_SINCE);
     if (dsql_tree_is(strength, "LCS_FORUPDATE"))
         judge->stmt->flags |= DSQL_SQL_FOR_UPDATE;
-    else if (dsql_tree_is(strength, "LCS_FORKEYSHARE"))
+    else if (has_share && dsql_tree_is(strength, "LCS_FORKEYSHARE"))
         judge->stmt->flags |= DSQL_SQL_FOR_KEY_SHARE;
     else
+        dsql_sql_judge_unsupported(judge,
+                                   "locking clauses other than FOR UPDATE%s are not supported",
+                                   has_share ? "/FOR KEY SHARE" : "");
+}
+
+/* column = value, one or several of them with AND. Whether the columns are those of the key, only
+ * the catalogue knows. */
+static bool is_equality(struct dsql_tree where, int depth)
+{
+    enum { DEPTH_MAX = 16 };
+    struct dsql_tree both = dsql_tree_as(where, "BoolExpr"), one = dsql_tree_as(where, "A_Expr");
+    if (both.ptr && dsql_tree_is(dsql_tree_get(both, "boolop"), "AND_EXPR") && depth < DEPTH_MAX) {
+        struct dsql_tree args = dsql_tree_get(both, "args");
+        for (struct dsql_tree e = dsql_tree_first(args); e.ptr; e = dsql_tree_next(e))
+            if (!is_equality(e, depth + 1))
+                return false;
+        return true;
+    }
+    struct dsql_tree name = dsql_tree_string(dsql_tree_first(dsql_tree_get(one, "name")));
+    bool left = dsql_tree_as(dsql_tree_get(one, "lexpr"), "ColumnRef").ptr != NULL;
+    bool right = dsql_tree_as(dsql_tree_get(one, "rexpr"), "ColumnRef").ptr != NULL;
+    return dsql_tree_is(dsql_tree_get(one, "kind"), "AEXPR_OP") && dsql_tree_is(name, "=") &&
+           left != right;
+}
+
+/* Before September 2026 FOR UPDATE wanted one table and its key. */
+static void check_for_update(struct dsql_sql_judge *judge, struct dsql_tree select)
+{
+    struct dsql_tree from = dsql_tree_get(select, "fromClause");
+    if (!dsql_tree_get(select, "lockingClause").ptr)
+        return;
+    if (dsql_tree_count(from) != 1 || !dsql_tree_as(dsql_tree_first(from), "RangeVar").ptr)
         dsql_sql_judge_unsupported(
-            judge, "locking clauses other than FOR UPDATE/FOR KEY SHARE are not supported");
+            judge, "locking clause such as FOR UPDATE can be applied on a single table");
+    else if (!is_equality(dsql_tree_get(select, "whereClause"), 0))
+        dsql_sql_judge_unsupported(judge,
+                                   "locking clause such as FOR UPDATE can be applied only on "
+                                   "tables with equality predicates on the key");
 }
 
 static void note_write(struct dsql_sql_judge *judge)
@@ -167,4 +204,9 @@ void dsql_sql_check_query(struct dsql_sql_judge *judge, struct dsql_tree node)
             dsql_sql_judge_table(judge, schema, w.value);
         schema.ptr = key_is(&w, "schemaname") ? w.value.ptr : NULL;
     }
+    if ((judge->stmt->flags & DSQL_SQL_FOR_UPDATE) &&
+        !dsql_sql_judge_has(judge, DSQL_SQL_FOR_UPDATE_SINCE))
+        for (struct dsql_tree_walk w = dsql_tree_walk(node); dsql_tree_step(&w);)
+            if (key_is(&w, "SelectStmt"))
+                check_for_update(judge, w.value);
 }

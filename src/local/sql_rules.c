@@ -9,13 +9,19 @@ static const struct rule {
     enum dsql_sql_kind kind;
     const char *refusal;
     dsql_sql_check_fn *check;
+    int since; /* a feature, before which the refusal holds; NEVER: always */
 } rules[] = {
-#define DSQL_SQL_RULE(node, kind, check) {DSQL_SPAN(#node), DSQL_SQL_##kind, NULL, check},
-#define DSQL_SQL_REFUSED(node, text)     {DSQL_SPAN(#node), DSQL_SQL_OTHER, text, NULL},
+#define NEVER                            DSQL_SQL_FEATURE_COUNT
+#define DSQL_SQL_RULE(node, kind, check) {DSQL_SPAN(#node), DSQL_SQL_##kind, NULL, check, NEVER},
+#define DSQL_SQL_SINCE(name, kind, check, feature)                                                 \
+    {DSQL_SPAN(#name "Stmt"), DSQL_SQL_##kind, "unsupported statement: " #name, check,             \
+     DSQL_SQL_##feature##_SINCE},
+#define DSQL_SQL_REFUSED(node, text) {DSQL_SPAN(#node), DSQL_SQL_OTHER, text, NULL, NEVER},
 #define DSQL_SQL_UNSUPPORTED(name)                                                                 \
-    {DSQL_SPAN(#name "Stmt"), DSQL_SQL_OTHER, "unsupported statement: " #name, NULL},
+    {DSQL_SPAN(#name "Stmt"), DSQL_SQL_OTHER, "unsupported statement: " #name, NULL, NEVER},
 #include "local/sql_rules.def"
 #undef DSQL_SQL_RULE
+#undef DSQL_SQL_SINCE
 #undef DSQL_SQL_REFUSED
 #undef DSQL_SQL_UNSUPPORTED
 };
@@ -33,7 +39,8 @@ static void apply_rule(struct dsql_sql_judge *judge, const struct rule *rule, st
 {
     if (!rule)
         dsql_sql_judge_unsupported(judge, "unsupported statement: %.*s", DSQL_SPAN_ARG(tag));
-    else if (rule->refusal)
+    else if (rule->refusal && (rule->since == NEVER ||
+                               !dsql_sql_judge_has(judge, (enum dsql_sql_feature)rule->since)))
         dsql_sql_judge_unsupported(judge, "%s", rule->refusal);
     else if (rule->check)
         rule->check(judge, stmt);

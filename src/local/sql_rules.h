@@ -5,16 +5,25 @@
 #ifndef DSQL_LOCAL_SQL_RULES_H
 #define DSQL_LOCAL_SQL_RULES_H
 
+#include "local/sql_dialect.h"
 #include "local/sql_stmt.h"
 #include "local/sql_tree.h"
 
 /* One statement while it is judged. */
 struct dsql_sql_judge {
     struct dsql_sql_stmt *stmt;
+    struct dsql_sql_dialect dialect;
     bool async;       /* the scanner took ASYNC out of it */
     bool index_using; /* CREATE INDEX ... USING */
     bool out_of_memory;
 };
+
+/* Whether the service knew it by the day of the dialect. */
+static inline bool dsql_sql_judge_has(const struct dsql_sql_judge *judge,
+                                      enum dsql_sql_feature feature)
+{
+    return dsql_sql_dialect_has(judge->dialect, feature);
+}
 
 /* Judges a Node: fills the statement's kind, flags, names and refusals. */
 void dsql_sql_judge(struct dsql_sql_judge *judge, struct dsql_tree node);

@@ -120,8 +120,12 @@ void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         judge->stmt->flags |= DSQL_SQL_LOCAL;
     if (!dsql_tree_is(kind, "VAR_SET_VALUE") && !dsql_tree_is(kind, "VAR_SET_MULTI"))
         judge->stmt->flags |= DSQL_SQL_RESET;
-    if (dsql_tree_is(kind, "VAR_RESET_ALL"))
+    if (dsql_tree_is(kind, "VAR_RESET_ALL")) {
+        if (!dsql_sql_judge_has(judge, DSQL_SQL_RESET_ALL_SINCE))
+            dsql_sql_judge_unsupported(judge,
+                                       "setting configuration parameter \"ALL\" not supported");
         return;
+    }
     dsql_sql_judge_name(judge, name);
     struct dsql_tree args = dsql_tree_get(stmt, "args");
     keep_set_value(judge, args);

@@ -121,8 +121,9 @@ struct reading {
     struct dsql_sql_script *script;
     const struct dsql_sql_scan *scan;
     const struct dsql_sql_short *shortened; /* what the parser saw */
-    size_t mark;                            /* the next one that belongs to no statement yet */
-    size_t cap;                             /* of the script's statements */
+    struct dsql_sql_dialect dialect;
+    size_t mark; /* the next one that belongs to no statement yet */
+    size_t cap;  /* of the script's statements */
 };
 
 static struct dsql_sql_stmt *add_stmt(struct reading *reading)
@@ -165,7 +166,7 @@ static enum dsql_rc add_parsed(struct reading *reading, struct dsql_tree raw)
     if (!stmt)
         return DSQL_NO_MEMORY;
     *stmt = located;
-    struct dsql_sql_judge judge = {.stmt = stmt};
+    struct dsql_sql_judge judge = {.stmt = stmt, .dialect = reading->dialect};
     const struct dsql_sql_scan *scan = reading->scan;
     for (; reading->mark < scan->mark_count &&
            scan->marks[reading->mark].offset < stmt->offset + stmt->len;
@@ -180,16 +181,19 @@ static enum dsql_rc add_parsed(struct reading *reading, struct dsql_tree raw)
 }
 
 static enum dsql_rc read_tree(struct dsql_sql_script *script, const struct dsql_sql_scan *scan,
-                              const struct dsql_sql_short *shortened, struct dsql_tree list)
+                              const struct dsql_sql_short *shortened,
+                              struct dsql_sql_dialect dialect, struct dsql_tree list)
 {
-    struct reading reading = {.script = script, .scan = scan, .shortened = shortened};
+    struct reading reading = {
+        .script = script, .scan = scan, .shortened = shortened, .dialect = dialect};
     enum dsql_rc rc = DSQL_OK;
     for (struct dsql_tree e = dsql_tree_first(list); e.ptr && !rc; e = dsql_tree_next(e))
         rc = add_parsed(&reading, e);
     return rc ? rc : add_iam_before(&reading, SIZE_MAX);
 }
 
-static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_scan *scan)
+static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_scan *scan,
+                          struct dsql_sql_dialect dialect)
 {
     if (scan->too_deep)
         return refuse_script(script, "54001", "stack depth limit exceeded", 0);
@@ -202,7 +206,7 @@ static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_
         rc = refuse_script(script, sqlstate_of(result.error->message), result.error->message,
                            shortened.text ? 0 : result.error->cursorpos);
     else
-        rc = read_tree(script, scan, &shortened,
+        rc = read_tree(script, scan, &shortened, dialect,
                        dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts"));
     pg_query_free_parse_result(result);
     dsql_sql_short_fini(&shortened);
@@ -227,6 +231,12 @@ static size_t bytes_of(const struct dsql_sql_script *script)
 
 enum dsql_rc dsql_sql_script_new(struct dsql_span text, struct dsql_sql_script **script)
 {
+    return dsql_sql_script_new_as(text, (struct dsql_sql_dialect){0}, script);
+}
+
+enum dsql_rc dsql_sql_script_new_as(struct dsql_span text, struct dsql_sql_dialect dialect,
+                                    struct dsql_sql_script **script)
+{
     struct dsql_sql_scan scan = {.text = NULL};
     struct dsql_sql_script *made = calloc(1, sizeof(*made));
     if (!made)
@@ -247,7 +257,7 @@ enum dsql_rc dsql_sql_script_new(struct dsql_span text, struct dsql_sql_script *
     scan.text = NULL;
     if (made->changed)
         made->text.ptr = made->changed;
-    rc = parse(made, &scan);
+    rc = parse(made, &scan, dialect);
     made->bytes = bytes_of(made);
 out:
     dsql_sql_scan_fini(&scan);

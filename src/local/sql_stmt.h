@@ -10,7 +10,7 @@
 #ifndef DSQL_LOCAL_SQL_STMT_H
 #define DSQL_LOCAL_SQL_STMT_H
 
-#include "base/span.h"
+#include "local/sql_dialect.h"
 
 enum dsql_sql_kind {
     DSQL_SQL_OTHER,  /* ANALYZE, SET CONSTRAINTS, and whatever is refused by name */
@@ -115,6 +115,10 @@ struct dsql_sql_script {
  * no terminator and must not contain one. */
 DSQL_MUST_USE enum dsql_rc dsql_sql_script_new(struct dsql_span text,
                                                struct dsql_sql_script **script);
+/* The same for the service as it was on a day. */
+DSQL_MUST_USE enum dsql_rc dsql_sql_script_new_as(struct dsql_span text,
+                                                  struct dsql_sql_dialect dialect,
+                                                  struct dsql_sql_script **script);
 struct dsql_sql_script *dsql_sql_script_ref(struct dsql_sql_script *script);
 void dsql_sql_script_unref(struct dsql_sql_script *script);
 

@@ -51,7 +51,9 @@ static bool is_cache_size(int64_t cache)
 void dsql_sql_check_identity(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     int64_t cache;
-    if (!find_cache(dsql_tree_get(stmt, "options"), &cache))
+    if (!dsql_sql_judge_has(judge, DSQL_SQL_SEQUENCE_SINCE))
+        dsql_sql_judge_unsupported(judge, "identity column not supported");
+    else if (!find_cache(dsql_tree_get(stmt, "options"), &cache))
         dsql_sql_judge_unsupported(judge, "identity column %s", cache_advice);
     else if (!is_cache_size(cache))
         dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "22023",
@@ -82,6 +84,15 @@ void dsql_sql_check_sequence(struct dsql_sql_judge *judge, struct dsql_tree stmt
         check_sequence_type(judge, dsql_tree_as(as, "TypeName"));
 }
 
+/* Whether the type came to the service later than the day we are on. */
+static bool is_too_new(const struct dsql_sql_judge *judge, const struct dsql_sql_type *type)
+{
+    bool json = strcmp(type->name, "json") == 0, jsonb = strcmp(type->name, "jsonb") == 0;
+    return type->use == DSQL_SQL_TYPE_COLUMN &&
+           ((json && !dsql_sql_judge_has(judge, DSQL_SQL_JSON_SINCE)) ||
+            (jsonb && !dsql_sql_judge_has(judge, DSQL_SQL_JSONB_SINCE)));
+}
+
 /* stmt is a ColumnDef: its type and collation. */
 void dsql_sql_check_column(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
@@ -90,6 +101,8 @@ void dsql_sql_check_column(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     dsql_sql_type_read(dsql_tree_get(stmt, "typeName"), &type);
     if (!dsql_sql_type_check_column(&type, &refusal))
         dsql_sql_judge_add(judge, &refusal);
+    if (is_too_new(judge, &type))
+        dsql_sql_judge_unsupported(judge, "datatype %s not supported", type.shown);
     if (dsql_tree_get(stmt, "collClause").ptr)
         dsql_sql_judge_unsupported(judge, "COLLATE clause not supported");
 }
@@ -103,6 +116,13 @@ static void check_deferrable(struct dsql_sql_judge *judge, struct dsql_tree cons
                                                                               : "PRIMARY KEY");
 }
 
+static void check_foreign(struct dsql_sql_judge *judge, struct dsql_tree constraint)
+{
+    if (is_constraint(constraint, "CONSTR_FOREIGN") &&
+        !dsql_sql_judge_has(judge, DSQL_SQL_FOREIGN_KEY_SINCE))
+        dsql_sql_judge_unsupported(judge, "FOREIGN KEY constraint not supported");
+}
+
 /* The constraints written behind a column's type. */
 static void check_column_constraints(struct dsql_sql_judge *judge, struct dsql_tree column)
 {
@@ -112,6 +132,7 @@ static void check_column_constraints(struct dsql_sql_judge *judge, struct dsql_t
     dsql_sql_type_read(dsql_tree_get(column, "typeName"), &type);
     for (struct dsql_tree e = dsql_tree_first(list); e.ptr; e = dsql_tree_next(e)) {
         struct dsql_tree constraint = dsql_tree_as(e, "Constraint");
+        check_foreign(judge, constraint);
         if (is_constraint(constraint, "CONSTR_IDENTITY")) {
             dsql_sql_check_identity(judge, constraint);
             if (strcmp(type.name, "int8") != 0)
@@ -148,6 +169,9 @@ static int64_t check_key_column(struct dsql_sql_judge *judge, struct dsql_tree c
     dsql_sql_type_read(dsql_tree_get(column, "typeName"), &type);
     if (!dsql_sql_type_check_key(&type, &refusal))
         dsql_sql_judge_add(judge, &refusal);
+    else if (strcmp(type.name, "numeric") == 0 &&
+             !dsql_sql_judge_has(judge, DSQL_SQL_NUMERIC_KEY_SINCE))
+        dsql_sql_judge_unsupported(judge, "datatype numeric is not supported in a key");
     return type.bytes;
 }
 
@@ -188,6 +212,7 @@ static void check_table_constraint(struct dsql_sql_judge *judge, struct dsql_tre
 {
     if (is_constraint(constraint, "CONSTR_EXCLUSION"))
         dsql_sql_judge_unsupported(judge, "EXCLUDE constraint not supported");
+    check_foreign(judge, constraint);
     check_deferrable(judge, constraint, dsql_tree_true(dsql_tree_get(constraint, "deferrable")));
     if (is_key(constraint))
         check_table_key(judge, elements, dsql_tree_get(constraint, "keys"));
@@ -291,6 +316,9 @@ static void check_index_element(struct dsql_sql_judge *judge, struct dsql_tree e
     if (!dsql_tree_is(dsql_tree_get(element, "ordering"), "SORTBY_DEFAULT") ||
         !dsql_tree_is(dsql_tree_get(element, "nulls_ordering"), "SORTBY_NULLS_DEFAULT"))
         dsql_sql_judge_unsupported(judge, "specifying sort order not supported for index keys");
+    if (dsql_tree_get(element, "expr").ptr &&
+        !dsql_sql_judge_has(judge, DSQL_SQL_INDEX_EXPRESSION_SINCE))
+        dsql_sql_judge_unsupported(judge, "expressions not supported for index keys");
     if (dsql_tree_get(element, "opclass").ptr)
         dsql_sql_judge_unsupported(judge, "opclass not supported for index keys");
     if (dsql_tree_get(element, "collation").ptr)
@@ -310,6 +338,9 @@ void dsql_sql_check_index(struct dsql_sql_judge *judge, struct dsql_tree stmt)
                               "unsupported mode. please use CREATE INDEX ASYNC.");
     if (judge->index_using)
         dsql_sql_judge_unsupported(judge, "USING not supported for CREATE INDEX");
+    if (dsql_tree_get(stmt, "whereClause").ptr &&
+        !dsql_sql_judge_has(judge, DSQL_SQL_PARTIAL_INDEX_SINCE))
+        dsql_sql_judge_unsupported(judge, "WHERE not supported for CREATE INDEX");
     if (dsql_tree_get(stmt, "tableSpace").ptr)
         dsql_sql_judge_unsupported(judge, "TABLESPACE not supported for CREATE INDEX");
     for (struct dsql_tree e = dsql_tree_first(keys); e.ptr; e = dsql_tree_next(e))
