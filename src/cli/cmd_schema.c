@@ -266,7 +266,7 @@ const struct dsql_command dsql_cmd_schema_apply = {
 const struct dsql_command dsql_cmd_schema_verify = {
     .name = "schema verify",
     .operands = "",
-    .summary = "compare the tables of Temporal's store and visibility with the schema",
+    .summary = "compare Temporal's tables with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
         "different or not valid. Ends with status 1 if there is anything. Changes nothing.\n"
@@ -292,7 +292,7 @@ const struct dsql_command dsql_cmd_schema_version = {
 const struct dsql_command dsql_cmd_schema_drop = {
     .name = "schema drop",
     .operands = "",
-    .summary = "delete the tables of Temporal's store and visibility with everything in them",
+    .summary = "delete Temporal's tables with everything in them",
     .text = "Drops the tables one by one, the version tables last. There is no way back.",
     .options = drop_options,
     .option_count = DSQL_COUNT_OF(drop_options),
