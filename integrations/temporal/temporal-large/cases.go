@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/server/common/primitives"
 )
 
 // What Temporal answers to what is beyond its limits, and this store to what is beyond the service's.
@@ -85,13 +90,47 @@ func (t *tester) start(ctx context.Context, o client.StartWorkflowOptions, workf
 	if o.TaskQueue == "" {
 		o.TaskQueue = queue
 	}
-	o.WorkflowTaskTimeout = time.Minute
-	run, err := t.ExecuteWorkflow(ctx, o, workflow, args...)
+	o.WorkflowTaskTimeout = t.task
+	var run client.WorkflowRun
+	err := again(ctx, func() (err error) {
+		run, err = t.ExecuteWorkflow(ctx, o, workflow, args...)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	return run, nil
 }
+
+// again repeats what the server could not answer because it did not hear of its own commit: it says DeadlineExceeded,
+// which the SDK leaves to its caller. What is repeated has an id, and counts once.
+func again(ctx context.Context, call func() error) error {
+	for {
+		err := call()
+		if _, unknown := errors.AsType[*serviceerror.DeadlineExceeded](err); !unknown || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// tell sends a signal.
+func (t *tester) tell(ctx context.Context, id, name string, arg any) error {
+	input, err := converter.GetDefaultDataConverter().ToPayloads(arg)
+	if err != nil {
+		return err
+	}
+	request := &workflowservice.SignalWorkflowExecutionRequest{
+		Namespace: t.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+		SignalName: name, Input: input, RequestId: uuid(),
+	}
+	return again(ctx, func() error {
+		_, err := t.WorkflowService().SignalWorkflowExecution(ctx, request)
+		return err
+	})
+}
+
+func uuid() string { return primitives.NewUUID().String() }
 
 // end waits for a workflow. Of one that the server has terminated it tells the reason, which only the history has,
 // and fails if the server needed more than one attempt to find out.
@@ -121,7 +160,7 @@ func (t *tester) manyOf(kind string) func(context.Context) error {
 			return err
 		}
 		err = t.run(ctx, Many, kind, t.many, target.GetID())
-		return errors.Join(err, t.SignalWorkflow(ctx, target.GetID(), "", "end", nil))
+		return errors.Join(err, t.tell(ctx, target.GetID(), "end", nil))
 	}
 }
 

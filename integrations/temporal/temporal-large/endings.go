@@ -28,7 +28,8 @@ func isGone(err error) bool {
 
 // terminate ends a workflow that may have ended already: an attempt whose answer was lost counts.
 func (t *tester) terminate(ctx context.Context, id, run string) error {
-	if err := t.TerminateWorkflow(ctx, id, run, "enough"); err != nil && !isGone(err) {
+	err := again(ctx, func() error { return t.TerminateWorkflow(ctx, id, run, "enough") })
+	if err != nil && !isGone(err) {
 		return fmt.Errorf("terminate: %w", err)
 	}
 	return nil
@@ -36,8 +37,11 @@ func (t *tester) terminate(ctx context.Context, id, run string) error {
 
 // remove deletes a run.
 func (t *tester) remove(ctx context.Context, id, run string) error {
-	_, err := t.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: t.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run},
+	err := again(ctx, func() error {
+		_, err := t.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: t.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run},
+		})
+		return err
 	})
 	if err != nil && !isGone(err) {
 		return fmt.Errorf("delete: %w", err)
@@ -86,10 +90,15 @@ func (t *tester) completed(ctx context.Context, run client.WorkflowRun) (int64, 
 
 // reset goes back to an event, and gives the new run's id.
 func (t *tester) reset(ctx context.Context, run client.WorkflowRun, event int64) (string, error) {
-	reset, err := t.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+	request := &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: t.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 		Reason: "once more", WorkflowTaskFinishEventId: event, RequestId: t.prefix + run.GetID() + "-reset",
 		ResetReapplyType: enumspb.RESET_REAPPLY_TYPE_ALL_ELIGIBLE,
+	}
+	var reset *workflowservice.ResetWorkflowExecutionResponse
+	err := again(ctx, func() (err error) {
+		reset, err = t.ResetWorkflowExecution(ctx, request)
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("reset: %w", err)
@@ -137,7 +146,7 @@ func (t *tester) send(ctx context.Context, id string, count int) error {
 	for i := range failures {
 		senders.Go(func() {
 			for failures[i] == nil && next.Add(1) <= int64(count) {
-				failures[i] = t.SignalWorkflow(ctx, id, "", "more", i)
+				failures[i] = t.tell(ctx, id, "more", i)
 			}
 		})
 	}
@@ -160,7 +169,7 @@ func (t *tester) signalsGone(ctx context.Context) error {
 		return err
 	}
 	if t.signals == mostSignals {
-		err := t.SignalWorkflow(ctx, run.GetID(), "", "more", 0)
+		err := t.tell(ctx, run.GetID(), "more", 0)
 		if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused || err.Error() != beyondSignals {
 			return fmt.Errorf("one signal more: %w", err)
 		}

@@ -49,7 +49,7 @@ type options struct {
 	address, prefix, namespace string
 	only                       *regexp.Regexp
 	many, signals              int
-	limit, retention           time.Duration
+	limit, retention, task     time.Duration
 	stock, json, clean         bool
 }
 
@@ -70,6 +70,7 @@ func main() {
 	flag.IntVar(&o.signals, "signals", 10000, "signals in the cases with signals from outside")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "time for each case")
 	flag.DurationVar(&o.retention, "retention", 24*time.Hour, "of the namespace, when it is registered")
+	flag.DurationVar(&o.task, "task", time.Minute, "time for a workflow task; the server waits for it after an answer that was lost")
 	flag.BoolVar(&o.stock, "stock", false, "the server has another store than this one")
 	flag.BoolVar(&o.json, "json", false, "one JSON object for each case")
 	flag.BoolVar(&o.clean, "delete", false, "terminate and delete all runs of the namespace at the end")

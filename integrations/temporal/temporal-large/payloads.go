@@ -90,7 +90,7 @@ func (t *tester) swapped(ctx context.Context, b block, swap func(id string) ([]b
 		err = b.same(bytes)
 	}
 	if err == nil {
-		err = t.SignalWorkflow(ctx, run.GetID(), "", "hear", b.bytes())
+		err = t.tell(ctx, run.GetID(), "hear", b.bytes())
 	}
 	if err != nil {
 		return err
@@ -110,22 +110,29 @@ func (t *tester) signal(ctx context.Context, b block) error {
 
 func (t *tester) query(ctx context.Context, b block) error {
 	return t.swapped(ctx, b, func(id string) (bytes []byte, err error) {
-		value, err := t.QueryWorkflow(ctx, id, "", "swap", b.bytes())
-		if err == nil {
-			err = value.Get(&bytes)
-		}
+		err = again(ctx, func() error {
+			value, err := t.QueryWorkflow(ctx, id, "", "swap", b.bytes())
+			if err == nil {
+				err = value.Get(&bytes)
+			}
+			return err
+		})
 		return bytes, err
 	})
 }
 
 func (t *tester) update(ctx context.Context, b block) error {
 	return t.swapped(ctx, b, func(id string) (bytes []byte, err error) {
-		handle, err := t.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: id, UpdateName: "swap", Args: []any{b.bytes()}, WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		if err == nil {
-			err = handle.Get(ctx, &bytes)
+		update := client.UpdateWorkflowOptions{
+			WorkflowID: id, UpdateID: uuid(), UpdateName: "swap", Args: []any{b.bytes()}, WaitForStage: client.WorkflowUpdateStageCompleted,
 		}
+		err = again(ctx, func() error {
+			handle, err := t.UpdateWorkflow(ctx, update)
+			if err == nil {
+				err = handle.Get(ctx, &bytes)
+			}
+			return err
+		})
 		return bytes, err
 	})
 }
@@ -156,7 +163,7 @@ func (t *tester) buffer(ctx context.Context, count int, b block) (client.Workflo
 		return nil, err
 	}
 	for range count {
-		if err := t.SignalWorkflow(ctx, run.GetID(), "", "hear", b.bytes()); err != nil {
+		if err := t.tell(ctx, run.GetID(), "hear", b.bytes()); err != nil {
 			return nil, err
 		}
 	}

@@ -67,7 +67,7 @@ closes() {
     local before after lost
     before=$(sum_of_ranges) lost=$(struck)
     fault close-commit=2% close-applied=2% seed=2 >/dev/null
-    cases closes "$address_a"
+    cases closes "$address_a" --task 15s
     lost=$(($(struck) - lost))
     fault clear >/dev/null
     after=$(sum_of_ranges)
