@@ -131,6 +131,52 @@ DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_visibility_compact(struct dsql_visibility *visibility, const struct dsql_tx_policy *policy,
                         struct dsql_visibility_compacted *compacted, struct dsql_err *err);
 
+/* -- Looking for damage. */
+
+/* One thing that is not as it should be. Pointers live during the call. */
+struct dsql_visibility_finding {
+    /* "row": a column that does not follow from the others; "tombstone": values of a deleted run;
+     * "missing posting", "wrong posting", "orphaned postings": of no run; "counter": not the number
+     * of runs */
+    const char *kind;
+    struct dsql_slice namespace_id;
+    struct dsql_slice run_id; /* empty for a counter */
+    const char *detail;
+    bool repaired;
+};
+
+/* Told of each finding, and every now and then how far it got; both may be NULL. */
+struct dsql_visibility_watch {
+    void (*see)(void *arg, const struct dsql_visibility_finding *finding);
+    void (*progress)(void *arg, int64_t runs, int64_t postings);
+    void *arg;
+};
+
+struct dsql_visibility_checked {
+    int64_t runs, tombstones, postings, namespaces;
+    int64_t findings, repaired;
+};
+
+/*
+ * Compares rows, postings and counters, each run in one snapshot and each namespace's counters in
+ * one, while everybody goes on: what is found is damage, never a write that is under way. Rows and
+ * postings are read 100 runs a transaction. A namespace's runs are counted 10,000 at a time in one
+ * transaction, which the service ends after 5 minutes. watch and checked may be NULL.
+ */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_visibility_check(struct dsql_visibility *visibility,
+                                                          const struct dsql_visibility_watch *watch,
+                                                          const struct dsql_tx_policy *policy,
+                                                          struct dsql_visibility_checked *checked,
+                                                          struct dsql_err *err);
+
+/* The same, and mends what it finds, run by run: rows count, postings and counters follow them.
+ * Conflicts with writes are run again by the policy. */
+DSQL_API DSQL_MUST_USE enum dsql_rc
+dsql_visibility_repair(struct dsql_visibility *visibility,
+                       const struct dsql_visibility_watch *watch,
+                       const struct dsql_tx_policy *policy, struct dsql_visibility_checked *checked,
+                       struct dsql_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -248,6 +248,7 @@ enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *
     dsql_strbuf_init_heap(&out->json, SIZE_MAX_BYTES);
     dsql_strbuf_init_heap(&out->names, SIZE_MAX_BYTES);
     dsql_strbuf_init_heap(&out->values, SIZE_MAX_BYTES);
+    dsql_strbuf_init_heap(&out->kept, SIZE_MAX_BYTES);
     for (size_t i = 0; !rc && i < count; i++)
         rc = add_attribute(&builder, &attributes[i]);
     if (out->json.len > 0)
@@ -277,4 +278,5 @@ void dsql_visibility_attributes_fini(struct dsql_visibility_attributes *attribut
     dsql_strbuf_fini(&attributes->json);
     dsql_strbuf_fini(&attributes->names);
     dsql_strbuf_fini(&attributes->values);
+    dsql_strbuf_fini(&attributes->kept);
 }

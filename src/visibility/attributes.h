@@ -29,6 +29,7 @@ struct dsql_visibility_attributes {
     struct dsql_strbuf json;                  /* terminated; empty without attributes */
     struct dsql_strbuf names, values;         /* text[]: posting by posting */
     size_t postings;                          /* how many */
+    struct dsql_strbuf kept;                  /* what the two below point into, of a row's JSON */
     struct dsql_span division, count_keyword; /* parts of the record's values; empty for none */
 };
 

@@ -9,7 +9,15 @@ expect 0 "$dsql" local exec -- bash -c '
     set -e
     "$dsql" schema apply >/dev/null
     "$programs/visibility_writes"
-    "$programs/visibility_compact"'
+    "$programs/visibility_compact"
+    "$programs/visibility_random" damage
+    "$dsql" local fault close-commit=4% conflict-commit=5%
+    "$programs/visibility_random"
+    "$dsql" local fault clear
+    "$dsql" local fault close-applied=4% conflict=5%
+    "$programs/visibility_random"'
 contains "$out" 'visibility: writes one by one'
 contains "$out" 'visibility: counters and tombstones'
+[ "$(printf '%s\n' "$out" | grep -c 'visibility: random writes')" = 3 ] || fail "$out"
+contains "$out" 'visibility: random writes, damage and repair'
 printf '%s\n' "$out"

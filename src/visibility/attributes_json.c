@@ -1,0 +1,126 @@
+/* The way back from a row's JSON object to the attributes of a record. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "visibility/check.h"
+
+/* TextNN or TemporalTextNN, and so on. */
+static bool is_preallocated(struct dsql_span name, const char *type)
+{
+    struct dsql_span temporal = DSQL_SPAN("Temporal"), its = dsql_span_of(type);
+    if (dsql_span_starts(name, temporal))
+        name = dsql_span_from(name, temporal.len);
+    if (!dsql_span_starts(name, its) || name.len != its.len + 2)
+        return false;
+    name = dsql_span_from(name, its.len);
+    return name.ptr[0] >= '0' && name.ptr[0] <= '9' && name.ptr[1] >= '0' && name.ptr[1] <= '9';
+}
+
+static enum dsql_visibility_type type_of(struct dsql_span name, const json_t *value)
+{
+    if (json_is_array(value))
+        return DSQL_VISIBILITY_KEYWORD_LIST;
+    if (json_is_boolean(value))
+        return DSQL_VISIBILITY_BOOL;
+    if (json_is_real(value) || (json_is_integer(value) && is_preallocated(name, "Double")))
+        return DSQL_VISIBILITY_DOUBLE;
+    if (json_is_integer(value))
+        return DSQL_VISIBILITY_INT;
+    return is_preallocated(name, "Text") ? DSQL_VISIBILITY_TEXT : DSQL_VISIBILITY_KEYWORD;
+}
+
+/* Room for the values of one object: texts of numbers stand in `numbers`. */
+struct room {
+    struct dsql_visibility_attribute *attributes;
+    struct dsql_slice *values;
+    char (*numbers)[32];
+    size_t value_count, number_count;
+};
+
+static bool make_room(const json_t *object, struct room *room)
+{
+    const char *name;
+    json_t *value;
+    size_t values = 1;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) values +=
+        json_is_array(value) ? json_array_size(value) : 1;
+    room->attributes = calloc(json_object_size(object) + 1, sizeof(*room->attributes));
+    room->values = calloc(values, sizeof(*room->values));
+    room->numbers = calloc(values, sizeof(*room->numbers));
+    return room->attributes && room->values && room->numbers;
+}
+
+static struct dsql_slice text_of(struct room *room, const json_t *value)
+{
+    if (json_is_string(value))
+        return dsql_slice(json_string_value(value), json_string_length(value));
+    if (json_is_boolean(value))
+        return dsql_slice_str(json_is_true(value) ? "true" : "false");
+    char *number = room->numbers[room->number_count++];
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, number, sizeof(*room->numbers));
+    if (json_is_real(value))
+        dsql_strbuf_add_f64(&text, json_real_value(value));
+    else
+        dsql_strbuf_add_i64(&text, json_integer_value(value));
+    return dsql_slice(number, text.len);
+}
+
+static size_t take_apart(const json_t *object, struct room *room)
+{
+    const char *name;
+    json_t *value;
+    size_t count = 0;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        struct dsql_visibility_attribute *made = &room->attributes[count++];
+        *made = (struct dsql_visibility_attribute){
+            .name = dsql_slice_str(name),
+            .type = type_of(dsql_span_of(name), value),
+            .values = room->values + room->value_count,
+            .count = json_is_array(value) ? json_array_size(value) : 1,
+        };
+        for (size_t i = 0; i < made->count; i++)
+            room->values[room->value_count++] =
+                text_of(room, json_is_array(value) ? json_array_get(value, i) : value);
+    }
+    return count;
+}
+
+/* division and count_keyword point into the object, which goes away. */
+static enum dsql_rc keep(struct dsql_visibility_attributes *out, struct dsql_err *err)
+{
+    size_t division = out->division.len, keyword = out->count_keyword.len;
+    dsql_strbuf_add(&out->kept, out->division);
+    dsql_strbuf_add(&out->kept, out->count_keyword);
+    if (out->kept.cut)
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    const char *text = out->kept.ptr ? out->kept.ptr : "";
+    out->division = (struct dsql_span){text, division};
+    out->count_keyword = (struct dsql_span){text + division, keyword};
+    return DSQL_OK;
+}
+
+enum dsql_rc dsql_vis_attributes_of_json(struct dsql_span json, bool skewed,
+                                         struct dsql_visibility_attributes *out,
+                                         struct dsql_err *err)
+{
+    struct room room = {0};
+    json_t *object = json.ptr ? json_loadb(json.ptr, json.len, 0, NULL) : json_object();
+    enum dsql_rc rc = DSQL_OK;
+    *out = (struct dsql_visibility_attributes){0};
+    if (!json_is_object(object))
+        rc = dsql_err_set(err, DSQL_INVALID, "search attributes that are no JSON object");
+    else if (!make_room(object, &room))
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    else
+        rc = dsql_visibility_attributes_init(out, room.attributes, take_apart(object, &room),
+                                             skewed, err);
+    free(room.attributes);
+    free(room.values);
+    free(room.numbers);
+    if (!rc)
+        rc = keep(out, err);
+    json_decref(object);
+    return rc;
+}
