@@ -103,7 +103,7 @@ temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Tem
 	@$(GO_BUILD) ./temporal-dsql-server
 
 temporal-check: temporal all
-	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-delay ./temporal-visibility
+	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-refused ./temporal-delay ./temporal-visibility
 
 # All of it takes half an hour, with STOCK=yes three quarters.
 temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; with STOCK=yes beside postgres12_pgx
@@ -126,6 +126,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/metrics.sh
 	@integrations/temporal/test/run.sh
 	@integrations/temporal/test/trips.sh
+	@integrations/temporal/test/refused.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh
 	@GO="$(GO)" integrations/temporal/test/outage.sh

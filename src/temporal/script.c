@@ -1,6 +1,7 @@
 /* Scripts of the catalogue: calls to steps, and the answers of steps to results. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "temporal/call.h"
 #include "tx/script.h"
 #include "tx/wire.h"
@@ -444,6 +445,22 @@ static enum dsql_rc fill_results(struct script *script, struct dsql_store *store
     return rc ? rc : join(script, store, policy, results, whole, err);
 }
 
+/* Counts the shards whose range the script has changed. */
+static void note_shards(const struct script *script, struct dsql_store *store)
+{
+    struct dsql_metrics *metrics = dsql_source_of_pool(store->pool).metrics;
+    for (size_t i = 0; metrics && i < script->count; i++) {
+        const struct dsql_call *call = &script->calls[i];
+        size_t range = call->op->fence.keys;
+        if (call->id != DSQL_OP_UpdateShards ||
+            call->params[range].as.i64 == call->params[call->op->field_count].as.i64)
+            continue;
+        enum dsql_label_value times = dsql_acquired_note(
+            &store->acquired, (int32_t)call->params[0].as.i64, dsql_clock_mono(store->clock));
+        dsql_counter_add(metrics, DSQL_SERIES(shard_acquired, .value = (int)times), 1);
+    }
+}
+
 /* Hands over what a failure found, in place of what the caller's had found before. */
 static void hand_over(struct script *script, bool failed, struct dsql_script_failure *out)
 {
@@ -476,6 +493,8 @@ enum dsql_rc dsql_store_run_script(struct dsql_store *store, const char *name,
     for (int tries = 0; !rc && (tries == 0 || !whole) && tries < READS_MAX; tries++) {
         rc = run(&script, store, name, policy, results != NULL, err);
         applied = !rc && changes;
+        if (applied)
+            note_shards(&script, store);
         if (!rc && results)
             rc = fill_results(&script, store, policy, results, &whole, err);
         if (!rc && !whole && (changes || tries == READS_MAX - 1))

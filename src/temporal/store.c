@@ -135,6 +135,7 @@ enum dsql_rc dsql_store_open(struct dsql_pool *pool, const struct dsql_store_opt
         return rc;
     }
     (void)pthread_mutex_init(&made->ids_lock, NULL);
+    dsql_acquired_init(&made->acquired);
     *store = made;
     return DSQL_OK;
 }
@@ -144,6 +145,7 @@ void dsql_store_close(struct dsql_store *store)
     if (!store)
         return;
     (void)pthread_mutex_destroy(&store->ids_lock);
+    dsql_acquired_fini(&store->acquired);
     free(store);
 }
 

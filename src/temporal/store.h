@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/snowflake.h"
+#include "temporal/acquired.h"
 #include "temporal/tokens.h"
 
 struct dsql_store {
@@ -15,6 +16,7 @@ struct dsql_store {
     _Atomic(enum dsql_shard_lock) shard_lock; /* PROBE until it is known; then it never changes */
     pthread_mutex_t ids_lock; /* guards ids; nothing else is taken while it is held */
     struct dsql_snowflake ids;
+    struct dsql_acquired acquired;
 };
 
 struct dsql_store_tx {

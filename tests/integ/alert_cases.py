@@ -138,6 +138,9 @@ CASES = [
     ("DSQLUnknownCommits", {"dsql_commit_unknown_total|operation=buy,outcome=unsettled": once(30)}, ["DSQLUnknownCommits"]),
     ("DSQLUnknownCommits", {"dsql_commit_unknown_total|operation=buy,outcome=unsettled": change(1, 30, 2)}, ["DSQLUnknownCommits"]),
     ("DSQLUnknownCommits", {"dsql_commit_unknown_total|operation=buy,outcome=unsettled": once(15)}, []),
+    ("DSQLShardThrashed", {"dsql_temporal_shard_acquired_total|times=often": once(30)}, ["DSQLShardThrashed"]),
+    ("DSQLShardThrashed", {"dsql_temporal_shard_acquired_total|times=few": once(30)}, []),
+    ("DSQLShardThrashed", {"dsql_temporal_shard_acquired_total|times=often": once(15)}, []),
     ("DSQLUnsupportedStatement", {"dsql_unsupported_feature_total|operation=buy,feature=savepoint": once(30)}, ["DSQLUnsupportedStatement"]),
     ("DSQLUnsupportedStatement", {"dsql_unsupported_feature_total|operation=buy,feature=savepoint": once(15)}, []),
 ]

@@ -1,8 +1,8 @@
 /*
  * Values that do not fit a column, in every table that has one: written, read, replaced by another
  * large one and by a small one, deleted, on the pool, in a transaction and in a script. Nothing is
- * ever left in large_values. And while a value is replaced all the time, who reads it reads one
- * that stood there. Run by store.sh.
+ * ever left in large_values, nor does a stale owner leave anything. And while a value is replaced
+ * all the time, who reads it reads one that stood there. Run by store.sh.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -233,6 +233,69 @@ static void live(enum way way)
             (long long)parts());
 }
 
+/* -- A stale owner leaves no parts behind: they are written in the transaction of their row. */
+
+static struct dsql_param execution[11]; /* InsertIntoExecutions; the version is the sixth */
+
+static void take_over(void)
+{
+    char sql[128];
+    snprintf(sql, sizeof(sql), "UPDATE shards SET range_id = range_id + 1 WHERE shard_id = %d",
+             shard);
+    fixture_sql(&fix, sql);
+}
+
+static void write_stale_script(enum dsql_op op, const struct dsql_param *expect)
+{
+    struct dsql_param range[] = {dsql_i64(shard), dsql_i64(1)}; /* where it no longer is */
+    struct dsql_script_call calls[] = {{op, execution, 1, expect},
+                                       {DSQL_OP_ExpectShard, range, 1, NULL}};
+    REQUIRE(dsql_store_run_script(fix.store, "stale", calls, 2, NULL, NULL, NULL, &err) ==
+            DSQL_CONDITION_FAILED);
+}
+
+static void write_stale_tx(enum dsql_op op)
+{
+    struct dsql_store_tx *tx;
+    struct dsql_param key[] = {dsql_i64(shard)};
+    REQUIRE_OK(dsql_store_begin(fix.store, "stale", NULL, &tx, &err));
+    REQUIRE_OK(dsql_store_call(fix.store, tx, DSQL_OP_ReadLockShards, key, 1, NULL, NULL, &err));
+    REQUIRE_OK(dsql_store_call(fix.store, tx, op, execution, 1, NULL, NULL, &err));
+    take_over();
+    REQUIRE(dsql_store_commit(tx, &err) == DSQL_CONFLICT);
+}
+
+static void leave_nothing(void)
+{
+    shard = fixture_shard(&fix);
+    some_id = fixture_id(&fix);
+    struct dsql_InsertIntoShards first = {shard, 2, dsql_slice_str("x"), dsql_slice_str("Proto3")};
+    REQUIRE_OK(dsql_call_InsertIntoShards(fix.store, NULL, &first, 1, NULL, &err));
+    const struct dsql_param values[] = {dsql_i64(shard),     dsql_bytes(&some_id, sizeof(some_id)),
+                                        dsql_bytes("wf", 2), dsql_bytes(&some_id, sizeof(some_id)),
+                                        dsql_i64(1),         dsql_i64(1),
+                                        dsql_i64(1),         dsql_bytes(bytes, LARGE),
+                                        dsql_bytes("P", 1),  dsql_bytes(bytes, SMALL),
+                                        dsql_bytes("P", 1)};
+    memcpy(execution, values, sizeof(values));
+    write_stale_script(DSQL_OP_InsertIntoExecutions, NULL);
+    write_stale_tx(DSQL_OP_InsertIntoExecutions);
+    REQUIRE(parts() == 0);
+    /* What stands there stays whole. */
+    REQUIRE_OK(dsql_store_call(fix.store, NULL, DSQL_OP_InsertIntoExecutions, execution, 1, NULL,
+                               NULL, &err));
+    struct dsql_param before[] = {dsql_i64(1), dsql_null()};
+    write_stale_script(DSQL_OP_UpdateExecutions, before);
+    write_stale_tx(DSQL_OP_UpdateExecutions);
+    execution[7] = dsql_bytes(bytes, SMALL);
+    write_stale_script(DSQL_OP_UpdateExecutions, before);
+    write_stale_tx(DSQL_OP_UpdateExecutions);
+    REQUIRE(parts() == PARTS, "%lld parts", (long long)parts());
+    REQUIRE_OK(dsql_store_call(fix.store, NULL, DSQL_OP_DeleteFromExecutions, execution, 1, NULL,
+                               NULL, &err));
+    REQUIRE(parts() == 0);
+}
+
 /* -- Who reads while others write. */
 
 static void *replace_often(void *arg)
@@ -401,6 +464,7 @@ int main(void)
             live(way);
         }
     refuse_marks();
+    leave_nothing();
     read_while_replaced();
     for (enum way way = POOL; way < WAYS; way++)
         share_rows(way);

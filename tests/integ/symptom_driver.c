@@ -6,6 +6,7 @@
  *     fill          nothing: the pool is what is looked at
  *     fence         a fenced update whose token another owner has replaced
  *     unsupported   a statement that Aurora DSQL does not know
+ *     acquire       a shard of Temporal's, taken by the same process again and again
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "base/time.h"
 #include "dsql/dsql.h"
+#include "dsql/temporal.h"
 
 static struct dsql_metrics *metrics;
 static const char *metrics_file;
@@ -78,6 +80,22 @@ static enum dsql_rc renew_lease(struct dsql_pool *pool)
     return dsql_fenced_update(pool, "renew", &renew, params, 2, &fence, NULL, NULL);
 }
 
+static enum dsql_rc acquire_shard(struct dsql_pool *pool, struct dsql_store **store, int64_t range)
+{
+    const struct dsql_slice data = dsql_slice_str("data"), encoding = dsql_slice_str("Proto3");
+    struct dsql_InsertIntoShards first = {1, 1, data, encoding};
+    if (!*store) {
+        enum dsql_rc rc = dsql_store_open(pool, NULL, store, NULL);
+        return rc ? rc : dsql_call_InsertIntoShards(*store, NULL, &first, 1, NULL, NULL);
+    }
+    const struct dsql_param before = dsql_i64(range);
+    const struct dsql_param fields[] = {dsql_i32(1), dsql_i64(range + 1),
+                                        dsql_bytes(data.ptr, data.len),
+                                        dsql_bytes(encoding.ptr, encoding.len)};
+    const struct dsql_script_call call = {DSQL_OP_UpdateShards, fields, 1, &before};
+    return dsql_store_run_script(*store, "UpdateShard", &call, 1, NULL, NULL, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
     struct dsql_pool_options options;
@@ -99,7 +117,10 @@ int main(int argc, char **argv)
              "table");
         must(run_sql(pool, "INSERT INTO lease VALUES (1, 2)"), "row");
     }
-    for (;; sleep_ms(100)) {
+    struct dsql_store *store = NULL;
+    for (int64_t range = 0;; range++, sleep_ms(100)) {
+        if (strcmp(argv[2], "acquire") == 0)
+            must(acquire_shard(pool, &store, range), "acquire");
         if (fences && renew_lease(pool) != DSQL_CONDITION_FAILED)
             return 1;
         if (strcmp(argv[2], "unsupported") == 0 &&

@@ -2,14 +2,19 @@
 # Symptoms of docs/operations.md: transactions.
 # shellcheck source=tests/integ/symptoms.bash
 . "$SOURCE_DIR/tests/integ/symptoms.bash"
-healthy 'Conflicts' 'Transactions given up' 'Unknown commits' 'Condition failures' 'Unsupported statements'
+healthy 'Conflicts' 'Transactions given up' 'Unknown commits' 'Condition failures' 'Unsupported statements' 'Shards acquired over and over'
 see 'Conflicts' 'Transactions given up' 'Unknown commits'
 
 # Those that a program causes by itself.
 export DSQL_POOL_MAX_OPEN=2 DSQL_STAGGERED_STARTUP=false
-for name in 'Condition failures' 'Unsupported statements'; do
+dsql schema apply >"$scratch/schema"
+for name in 'Condition failures' 'Unsupported statements' 'Shards acquired over and over'; do
     read_page "$name"
     before=0
-    case $name in Condition*) start_driver fence ;; *) start_driver unsupported ;; esac
+    case $name in
+        Condition*) start_driver fence ;;
+        Shards*) start_driver acquire ;;
+        *) start_driver unsupported ;;
+    esac
     check
 done

@@ -144,18 +144,25 @@ var executionOperations = map[string]bool{
 // refusal is Temporal's error for what would fail each time: what does not fit a transaction of the service, and
 // values that it does not take. Nothing was applied. After any other error Temporal would repeat the operation for
 // ever, and acquire the shard anew each time. A workflow task whose outcome does not fit ends its workflow, with
-// the reason; an API call is answered with InvalidArgument. nil for everything else.
+// the reason; an API call is answered with InvalidArgument; a task of a history queue goes to the dead letters, since
+// the server looks for Refused. nil for everything else.
 func refusal(operation string, err *Error) error {
+	wrongValue := err.is(rcDatabase) && strings.HasPrefix(err.SQLState, "22")
+	text := err.Error() + "; " + Refused
 	switch {
 	case err.is(rcTooLarge) && executionOperations[operation]:
-		return &persistence.TransactionSizeLimitError{Msg: err.Error()}
-	case err.is(rcDatabase) && strings.HasPrefix(err.SQLState, "22") && executionOperations[operation]:
-		return &persistence.InvalidPersistenceRequestError{Msg: err.Error()}
-	case err.is(rcTooLarge), err.is(rcDatabase) && strings.HasPrefix(err.SQLState, "22"):
-		return serviceerror.NewInvalidArgument(err.Error())
+		return &persistence.TransactionSizeLimitError{Msg: text}
+	case wrongValue && executionOperations[operation]:
+		return &persistence.InvalidPersistenceRequestError{Msg: text}
+	case err.is(rcTooLarge), wrongValue:
+		return serviceerror.NewInvalidArgument(text)
 	}
 	return nil
 }
+
+// Refused is what every refusal says. Temporal's history queues repeat a task for an hour unless they are told what
+// will not pass: history.TaskDLQErrorPattern.
+const Refused = "it would be refused each time"
 
 // inner is an error of a write inside a transaction: a fence that did not hold is Temporal's own error
 // where it has one for the row, which its stores pass on.

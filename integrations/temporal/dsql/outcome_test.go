@@ -125,9 +125,15 @@ func TestConflictsUsedUpAreResourceExhausted(t *testing.T) {
 	}
 }
 
-// A lost answer to COMMIT is Temporal's timeout, and no operation is run again, neither as a script nor statement by
-// statement: it is there once if it was applied, and not at all otherwise.
-func TestUnknownCommitOfAScriptIsATimeout(t *testing.T) {
+// The operations whose outcome is found out although the answer to COMMIT is lost.
+var settled = map[string]bool{
+	"CreateWorkflowExecution": true, "UpdateWorkflowExecution": true, "ConflictResolveWorkflowExecution": true, "SetWorkflowExecution": true,
+}
+
+// A lost answer to COMMIT: operations of executions are applied once, whether the lost one was applied or not, and
+// succeed. Every other one is Temporal's timeout and is not run again: it is there once if it was applied, and not at
+// all otherwise.
+func TestUnknownCommitOfAScript(t *testing.T) {
 	for what, applied := range map[string]bool{"close-commit=1x": false, "close-applied=1x": true} {
 		o, all := opened(t)
 		for _, op := range all {
@@ -135,15 +141,74 @@ func TestUnknownCommitOfAScriptIsATimeout(t *testing.T) {
 			before, retries := rows(), o.counted(t, "dsql_tx_retries_total", op.operation)
 			fault(t, what)
 			var timeout *persistence.TimeoutError
-			if err := run(); !errors.As(err, &timeout) {
+			if err := run(); settled[op.operation] && err != nil || !settled[op.operation] && !errors.As(err, &timeout) {
 				t.Errorf("%s, %s: %T: %v", what, op.name, err, err)
 			}
 			if n := o.counted(t, "dsql_tx_retries_total", op.operation) - retries; n != 0 {
 				t.Errorf("%s, %s: %d retries", what, op.name, n)
 			}
-			if now := o.readable(rows); (now != before) != applied {
+			if now := o.readable(rows); (now != before) != (applied || settled[op.operation]) {
 				t.Errorf("%s, %s: %s, and now %s", what, op.name, before, now)
 			}
+		}
+	}
+}
+
+// If no answer comes however often it is asked, or another owner has the shard, or the execution stands elsewhere, the
+// outcome stays unknown.
+func TestUnknownCommitStaysUnknown(t *testing.T) {
+	o, ctx := newWorld(t), context.Background()
+	t.Cleanup(func() { fault(t, "clear") })
+	var timeout *persistence.TimeoutError
+	request := o.updateRequest(o.current(), persistence.UpdateWorkflowModeUpdateCurrent)
+	fault(t, "close-commit=100%")
+	if err := o.scripts.executions.UpdateWorkflowExecution(ctx, request); !errors.As(err, &timeout) {
+		t.Errorf("%T: %v", err, err)
+	}
+	fault(t, "clear")
+	o.readable(func() string { return "" })
+
+	unknown := &Error{Op: "test", Message: "no answer", rc: rcCommitUnknown}
+	update := func(r *workflowRun) func() {
+		return func() {
+			if err := o.scripts.executions.UpdateWorkflowExecution(ctx, o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent)); err != nil {
+				t.Fatal(err)
+			}
+			r.version++
+			r.next++
+		}
+	}
+	r := o.current()
+	for _, c := range []struct {
+		name    string
+		between []func() // after the plan was made
+		known   bool
+	}{
+		{"it was not applied", nil, true},
+		{"it was applied", []func(){update(r)}, true},
+		{"the execution has moved on", []func(){update(r), update(r)}, false},
+		{"another owner has the shard", []func(){update(r), func() {
+			if err := o.stock.shards.UpdateShard(ctx, &persistence.InternalUpdateShardRequest{
+				ShardID: o.shard, RangeID: o.rangeID + 1, PreviousRangeID: o.rangeID, ShardInfo: blob("shard"),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}}, false},
+	} {
+		request := o.updateRequest(r, persistence.UpdateWorkflowModeUpdateCurrent)
+		p := foreseeUpdate(request)
+		if err := o.stock.executions.UpdateWorkflowExecution(withPlan(ctx, p), request); err != nil {
+			t.Fatal(err)
+		}
+		for _, change := range c.between {
+			change()
+		}
+		if got := p.settle(ctx, o.f.db.e, "UpdateWorkflowExecution", p.steps, unknown); (got == nil) != c.known {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if len(c.between) == 0 {
+			r.version++
+			r.next++
 		}
 	}
 }

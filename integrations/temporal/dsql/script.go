@@ -174,6 +174,9 @@ func (p *plan) sendAll(ctx context.Context, e *engine, operation string, scripts
 			continue
 		}
 		results, failed, err := e.script(ctx, operation, steps, want)
+		if failed != nil && C.dsql_rc_class(C.enum_dsql_rc(failed.rc)) == C.DSQL_CLASS_UNKNOWN {
+			failed = p.settle(ctx, e, operation, steps, failed)
+		}
 		if err != nil || failed != nil && !failed.is(C.DSQL_APPLIED) {
 			return failed, err
 		}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/chasm"
 	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/serialization"
 )
 
 // What operations cost on the wire. TestEveryCellAnswersAsTemporalsStore has Create, Update, ConflictResolve, Set,
@@ -181,5 +182,59 @@ func TestLargeHistoryGoesFirst(t *testing.T) {
 	request = next
 	if trips := o.w.during(create); err != nil || trips < 3 { // nodes twice, then the rest
 		t.Fatalf("%d round trips: %v", trips, err)
+	}
+}
+
+// Reading a value that does not fit a column costs one round trip more, however many of them are read; reading any
+// other costs none.
+func TestLargeValuesCostOneRoundTripMore(t *testing.T) {
+	o, ctx := newWorld(t), context.Background()
+	large := func() *commonpb.DataBlob {
+		return &commonpb.DataBlob{EncodingType: enumspb.ENCODING_TYPE_PROTO3, Data: make([]byte, 1_500_000)}
+	}
+	for _, count := range []int{0, 1, 3} {
+		r := o.newWorkflow()
+		request := o.createRequest(r, persistence.CreateWorkflowModeBrandNew)
+		node := request.NewWorkflowNewEvents[0]
+		token, err := serialization.NewSerializer().HistoryBranchToBlob(node.BranchInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.NewWorkflowSnapshot.ActivityInfos = map[int64]*commonpb.DataBlob{1: blob("a"), 2: blob("b"), 3: blob("c")}
+		for i := range count {
+			request.NewWorkflowSnapshot.ActivityInfos[int64(i+1)] = large()
+		}
+		if count > 0 {
+			node.Node.Events = large()
+		}
+		if _, err := o.scripts.executions.CreateWorkflowExecution(ctx, request); err != nil {
+			t.Fatal(err)
+		}
+		for name, read := range map[string]func() error{
+			"GetWorkflowExecution": func() error {
+				got, err := o.scripts.executions.GetWorkflowExecution(ctx, &persistence.GetWorkflowExecutionRequest{
+					ShardID: o.shard, NamespaceID: o.namespace, WorkflowID: r.workflow, RunID: r.id,
+				})
+				if err == nil && count == 3 && len(got.State.ActivityInfos[3].Data) != 1_500_000 {
+					t.Errorf("%d bytes", len(got.State.ActivityInfos[3].Data))
+				}
+				return err
+			},
+			"ReadHistoryBranch": func() error {
+				got, err := o.scripts.executions.ReadHistoryBranch(ctx, &persistence.InternalReadHistoryBranchRequest{
+					ShardID: o.shard, BranchID: node.BranchInfo.BranchId, MinNodeID: 1, MaxNodeID: 100, PageSize: 10, BranchToken: token.Data,
+				})
+				if err == nil && count > 0 && (len(got.Nodes) != 1 || len(got.Nodes[0].Events.Data) != 1_500_000) {
+					t.Errorf("%d nodes", len(got.Nodes))
+				}
+				return err
+			},
+		} {
+			var err error
+			want := int64(1 + min(count, 1))
+			if trips := o.w.during(func() { err = read() }); err != nil || trips != want {
+				t.Errorf("%s with %d large values: %d round trips, not %d: %v", name, count, trips, want, err)
+			}
+		}
 	}
 }

@@ -60,6 +60,12 @@ func describeLimits() string {
 	return strings.Join(texts, ", ")
 }
 
+// endings: a task of history whose transaction is refused for what it is goes to the dead letters at once, not after an
+// hour.
+var endings = map[string]any{
+	"history.TaskDLQErrorPattern": dsql.Refused,
+}
+
 // development is what 'temporal server start-dev' turns on: standalone activities.
 var development = map[string]any{
 	"history.enableChasm":                                   true,
@@ -84,6 +90,7 @@ func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) 
 		}
 	}
 	add(limits())
+	add(endings)
 	if o.file == "" {
 		add(development)
 	}

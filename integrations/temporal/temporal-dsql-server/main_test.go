@@ -8,6 +8,8 @@ import (
 
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
+
+	"libdsql/integrations/temporal/dsql"
 )
 
 // base is a port that is free together with its neighbours, for the moment.
@@ -78,6 +80,7 @@ func TestDynamicValues(t *testing.T) {
 	for key, want := range map[string]any{
 		"limit.maxIDLength": 20, "a.bool": true, "a.float": 0.5, "a.text": "t=x",
 		"a.list": []any{1, 2}, "a.map": map[string]any{"k": "v"}, "a.duration": "10s", "activity.enableStandalone": true,
+		"history.TaskDLQErrorPattern": dsql.Refused,
 	} {
 		values := client.GetValue(dynamicconfig.MakeKey(key))
 		if len(values) != 1 || !reflect.DeepEqual(values[0].Value, want) {
