@@ -296,7 +296,11 @@ func (s *queueV2) CreateQueue(ctx context.Context, request *persistence.Internal
 }
 
 func (s *queueV2) RangeDeleteMessages(ctx context.Context, request *persistence.InternalRangeDeleteMessagesRequest) (*persistence.InternalRangeDeleteMessagesResponse, error) {
-	return rerun(ctx, s.e, "RangeDeleteMessages", s.QueueV2.RangeDeleteMessages, request)
+	got, err := rerun(ctx, s.e, "RangeDeleteMessages", s.QueueV2.RangeDeleteMessages, request)
+	if !isRefused(err) {
+		return got, err
+	}
+	return s.deletePages(ctx, request)
 }
 
 func (s *nexusEndpointStore) CreateOrUpdateNexusEndpoint(ctx context.Context, request *persistence.InternalCreateOrUpdateNexusEndpointRequest) error {
