@@ -213,7 +213,7 @@ const struct dsql_command dsql_cmd_visibility_repair = {
 const struct dsql_command dsql_cmd_visibility_compact = {
     .name = "visibility compact",
     .operands = "",
-    .summary = "replace counters by their sums, and remove tombstones that have ended",
+    .summary = "sum up counters, remove ended tombstones",
     .text = "The Temporal server does this by itself every half minute. It is for clusters whose "
             "servers were down or could not keep up, when a count says so.",
     .options = options,

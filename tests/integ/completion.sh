@@ -21,7 +21,7 @@ bash -n "$script"
 completes 'config completion' dsql co
 completes '--json' dsql config --j
 completes 'metrics' dsql help me
-completes 'version' dsql help v
+completes 'visibility version' dsql help v
 completes '--man-pages=' dsql help --man
 completes 'bash --help' dsql completion ''
 completes '' dsql configx --j
