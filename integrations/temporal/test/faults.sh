@@ -1,8 +1,8 @@
 #!/bin/bash
 # Workflows while everything fails: 40001 at 5 % of commits, connections closed at COMMIT with and without
 # it having been applied, connections dropped, the server killed -9, PostgreSQL killed -9, and all of it
-# together. Every workflow completes, exactly once. COUNT workflows (70) in each round; arguments choose
-# rounds by name.
+# together. Every workflow completes, exactly once, and visibility lists every run as its history has it; its rows,
+# postings and counters agree without a repair. COUNT workflows (70) in each round; arguments choose rounds by name.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 count=${COUNT:-70}
@@ -71,4 +71,6 @@ done
 for round in $rounds_of; do # once more, when all is quiet
     "$check" --audit --address "$address_a" --prefix "${round%:*}" --count "${round#*:}" --limit 300s
 done | awk '{n += $1; runs += $3; events += $5} END {printf "in all: %d workflows, %d runs, %d events, each exactly once\n", n, runs, events}'
+agreed=$("$dsql" visibility check) || fail "visibility: $agreed"
+echo "visibility: $agreed"
 kill_server "$pid_a" TERM

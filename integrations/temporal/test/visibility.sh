@@ -1,7 +1,7 @@
 #!/bin/bash
 # Random runs and random queries on this visibility store (or SUBJECT) and on Temporal's own on PostgreSQL: the same
 # runs, the same order, the same counts. RUNS (2000) and QUERIES (1000), SEED for the ones of an earlier time; 20000
-# and 10000 are the whole.
+# and 10000 are the whole. At the end rows, postings and counters must agree.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 # shellcheck source=integrations/temporal/test/stock.bash
@@ -12,3 +12,4 @@ start_stock_postgres
 make_stock_visibility
 "$root/build/temporal/temporal-visibility" diff --reference "$scratch/stock" --subject "${SUBJECT:-dsql}" --runs "${RUNS:-2000}" \
     --queries "${QUERIES:-1000}" ${SEED:+--seed "$SEED"} "$@"
+"$dsql" visibility check
