@@ -12,8 +12,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "
 SCHEMA = os.path.join(os.path.dirname(SOURCE), "..", "..", "schema", "dsql", "v12", "temporal", "schema.sql")
 SIZES = 6  # a statement of many inputs is made for 1, 2, 4, ... 32 of them
 C_TYPES = {"I4": "int32_t", "I8": "int64_t", "BOOL": "bool", "TIME": "int64_t", "UUID": "struct dsql_id"}
-OIDS = {"I4": 23, "I8": 20, "BOOL": 16, "TIME": 1114, "TEXT": 25, "BYTES": 17, "KEY": 25, "UUID": 2950}
-ARRAYS = {"I8": 1016, "TEXT": 1009, "KEY": 1009, "UUID": 2951}
+OIDS = {"I4": 23, "I8": 20, "BOOL": 16, "TIME": 1114, "TEXT": 25, "BYTES": 17, "KEY": 25, "ID": 25, "UUID": 2950}
+ARRAYS = {"I8": 1016, "TEXT": 1009, "KEY": 1009, "ID": 1009, "UUID": 2951}
 KINDS = ("exec", "one", "many", "expect", "refuse")
 FLAGS = ("multi", "queued", "counted", "special", "packs", "unpacks", "gathers")
 FENCES = ("locks", "checks", "expects")
@@ -27,9 +27,17 @@ class Field:
     def __init__(self, text):
         self.name, kind = text.split()
         self.nullable = kind.endswith("N")
-        self.type = kind[:-1] if self.nullable else kind
+        kind = kind.removesuffix("N")
+        self.full = kind.endswith("+")
+        self.type = kind.removesuffix("+")
+        if self.full and self.type not in ("ID", "KEY"):
+            raise Wrong(f"{text}: only ids have a whole form")
         if self.type not in OIDS or (self.nullable and self.type in ("I4", "BOOL")):
             raise Wrong(f"{kind} is no type")
+
+    def whole(self):
+        """The parameter that the store adds: the whole id where the field itself is sent in its short form."""
+        return Field(f"{self.name}_full TEXTN")
 
     def c_type(self):
         if self.type == "UUID" and self.nullable:
@@ -42,12 +50,20 @@ def fields_of(text):
 
 
 FORMS = {
-    "names": (", ", lambda name: name),
-    "values": (", ", lambda name: f"${name}"),
-    "is": (" AND ", lambda name: f"{name} = ${name}"),
-    "set": (", ", lambda name: f"{name} = ${name}"),
-    "excluded": (", ", lambda name: f"{name} = excluded.{name}"),
+    "names": (", ", "{0}", "{0}_full"),
+    "values": (", ", "${0}", "${0}_full"),
+    "is": (" AND ", "{0} = ${0}", "{0}_full IS NOT DISTINCT FROM ${0}_full"),
+    "set": (", ", "{0} = ${0}", "{0}_full = ${0}_full"),
+    "excluded": (", ", "{0} = excluded.{0}", "{0}_full = excluded.{0}_full"),
 }
+
+
+def listed_as(name, form, fields):
+    """Fields in one of the forms, what has a whole form with it; what a query returns is the whole form."""
+    between, own, whole = FORMS[form]
+    if (name, form) == ("out", "names"):
+        return ", ".join(f"COALESCE({f.name}_full, {f.name})" if f.full else f.name for f in fields)
+    return between.join(text.format(f.name) for f in fields for text in ([own, whole] if f.full else [own]))
 
 
 def expanded(text, words):
@@ -58,8 +74,7 @@ def expanded(text, words):
             raise Wrong(f"[{match[1]}] is nothing")
         if not form:
             return words[name]
-        between, each = FORMS[form]
-        return between.join(each(field.name) for field in fields_of(expanded(words[name], words)))
+        return listed_as(name, form, fields_of(expanded(words[name], words)))
     while True:
         more = re.sub(r"\[([A-Za-z_0-9.]+)\]", one, text)
         if more == text:
@@ -89,7 +104,7 @@ class Statement:
         self.one = condition.endswith(", one")
         self.when = [part.strip() for part in condition.removesuffix(", one").split(" and ")] if condition else []
         outside = re.sub(r"\{.*?\}", "", text)
-        names = [field.name for field in op.fields]
+        names = [field.name for field in op.params]
         self.shared = sum(1 << i for i, name in enumerate(names) if re.search(rf"\${name}\b(?!\.)", outside))
         self.text = text
         if "[" in text:
@@ -98,7 +113,7 @@ class Statement:
             self.shared = 0
 
     def number(self, name, add=0):
-        names = [field.name for field in self.op.fields]
+        names = [field.name for field in self.op.params]
         if name in names:
             return names.index(name) + 1 + add
         extra = [extra_name for extra_name, _ in self.extra]
@@ -128,7 +143,7 @@ class Statement:
                              for _, encoding in values[table])
         tickets = " UNION ALL ".join(f"SELECT CAST(encode(substring({value} FROM 1 FOR 16), 'hex') AS UUID) FROM {table} "
                                    f"WHERE {rows} AND {encoding} LIKE '+%'" for value, encoding in values[table])
-        between = " WHERE " if self.text.startswith("INSERT") else " AND "
+        between = " WHERE " if self.text.startswith("INSERT") and " WHERE " not in self.text else " AND "
         return (Statement(self.op, self.text + between + small, extra=self.extra),
                 Statement(self.op, f"DELETE FROM large_values WHERE id IN ({tickets})", extra=self.extra))
 
@@ -136,7 +151,7 @@ class Statement:
         def numbered(text, add=0):
             return re.sub(r"\$([a-z_0-9]+(?:\.[a-z_0-9]+)?)", lambda m: f"${self.number(m[1], add)}", text)
         pieces = re.split(r"\{(.*?)\}", self.text)
-        repeated = [", ".join(numbered(piece, i * len(self.op.fields)) for i in range(inputs)) if at % 2 else
+        repeated = [", ".join(numbered(piece, i * len(self.op.params)) for i in range(inputs)) if at % 2 else
                     numbered(piece) for at, piece in enumerate(pieces)]
         return "".join(repeated)
 
@@ -144,7 +159,7 @@ class Statement:
 class Op:
     def __init__(self, kind, name, flags):
         self.kind, self.name, self.flags = kind, name, flags
-        self.fields, self.columns, self.fence = [], [], None
+        self.fields, self.params, self.columns, self.fence = [], [], [], None
         self.statements, self.portion, self.then, self.otherwise = [], None, None, None
         if any(flag not in FLAGS for flag in flags):
             raise Wrong(f"{name}: unknown flag among {flags}")
@@ -167,14 +182,33 @@ class Op:
 
     def types(self):
         """Of the parameters of one input; the last field of `gathers` is an array."""
-        types = [field.type for field in self.fields]
+        types = [field.type for field in self.params]
         return types[:-1] + [types[-1] + "[]"] if self.has("gathers") else types
+
+    def comparing(self, text):
+        """The text with the whole ids compared where it finds rows by lists of ids, or meets rows that are there."""
+        for name in (field.name for field in self.fields if field.full):
+            text = text.replace(f"{name} IN ({{${name}}})", f"{name} IN ({{${name}}}) "
+                                f"AND COALESCE({name}_full, '') IN ({{COALESCE(${name}_full, '')}})")
+            met = re.match(rf"INSERT INTO (\w+) .* ON CONFLICT \([^)]*\b{name}\) DO (NOTHING|UPDATE)", text)
+            if not met:
+                continue
+            # The words are no date, and so the server's error: as a constant they would be one while it is planned.
+            other = f"{met[1]}.{name}_full IS DISTINCT FROM excluded.{name}_full"
+            words = f"CAST('two ids have the same hash: ' || {met[1]}.{name} AS DATE) IS NULL"
+            text = text.replace(" DO NOTHING", f" DO UPDATE SET {name}_full = excluded.{name}_full")
+            text += f" WHERE CASE WHEN {other} THEN {words} ELSE {'TRUE' if met[2] == 'UPDATE' else 'FALSE'} END"
+        return text
 
     def read(self, word, rest, words):
         own = dict(words, **{"in": self.text_in, "out": self.text_out}) if word not in ("in", "out") else words
+        if word in FENCES:  # their keys are fields, not columns
+            own = {name: text.replace("+", "") for name, text in own.items()}
         rest = expanded(rest, own)
         if word == "in":
+            rest = rest.replace("+", "") if self.has("gathers") else rest  # the array has no place for whole ids
             self.text_in, self.fields = rest, fields_of(rest)
+            self.params = self.fields + [field.whole() for field in self.fields if field.full]
         elif word == "out":
             self.text_out, self.columns = rest, fields_of(rest)
         elif word in FENCES:
@@ -183,15 +217,15 @@ class Op:
         elif word == "or":
             self.otherwise = rest.removeprefix("else ")
         elif word == "portion:":
-            self.portion = Statement(self, rest, extra=[("portion", "I8")])
+            self.portion = Statement(self, self.comparing(rest), extra=[("portion", "I8")])
         elif word == "then:":
-            self.then = Statement(self, rest, extra=[(f"found.{c.name}", c.type) for c in self.columns[:1]])
+            self.then = Statement(self, self.comparing(rest), extra=[(f"found.{c.name}", c.type) for c in self.columns[:1]])
         elif word in ("sql:", "otherwise:"):
-            self.statements.append(Statement(self, rest, extra=self.before()))
+            self.statements.append(Statement(self, self.comparing(rest), extra=self.before()))
         elif word == "when":
             for line in lines_of(rest):
                 condition, text = line.split(": ", 1)
-                self.statements.append(Statement(self, text, condition, self.before()))
+                self.statements.append(Statement(self, self.comparing(text), condition, self.before()))
         else:
             raise Wrong(f"{self.name}: {word} is nothing")
 
@@ -287,7 +321,7 @@ def places(catalog):
     out = [MADE, "#ifndef DSQL_TEMPORAL_CATALOG_H", "#define DSQL_TEMPORAL_CATALOG_H", "",
            "/* What a fence protects. */", "enum dsql_fence_what {", "    DSQL_FENCED_NOTHING,"]
     out += [f"    DSQL_FENCED_{entity.upper()}," for entity in catalog.entities] + ["};", "",
-            f"enum {{ DSQL_OP_FIELDS_MAX = {max(len(op.fields) for op in catalog.ops)},",
+            f"enum {{ DSQL_OP_FIELDS_MAX = {max(len(op.params) for op in catalog.ops)},",
             f"       DSQL_OP_STATEMENTS_MAX = {max(len(op.all_statements()) for op in catalog.ops)} }};", "",
             "/* Where the fields and columns of special operations are. */", "enum {"]
     for op in catalog.ops:
@@ -354,10 +388,16 @@ def statement(op, made, at, values):
     return out
 
 
-def listed(op, name, struct_name, fields):
-    out = [f"static const struct dsql_op_field {name}_{op.name}[] = {{"]
-    out += [f'    {{"{f.name}", DSQL_OP_{f.type}, {str(f.nullable).lower()}, offsetof(struct {struct_name}, {f.name})}},'
-            for f in fields]
+def listed(name, struct_name, fields, params=()):
+    """Fields or columns. A column that holds an id is text; behind the fields stand the parameters of whole ids."""
+    wholes = [param.name for param in params]
+    out = [f"static const struct dsql_op_field {name}[] = {{"]
+    for f in fields:
+        kind = f.type if params or f.type != "ID" else "TEXT"
+        full = wholes.index(f.name + "_full") if params and f.full else 0
+        out.append(f'    {{"{f.name}", DSQL_OP_{kind}, {str(f.nullable).lower()}, {full}, '
+                   f'offsetof(struct {struct_name}, {f.name})}},')
+    out += [f'    {{"{p.name}", DSQL_OP_{p.type}, true, 0, 0}},' for p in params[len(fields):]]
     return out + ["};"]
 
 
@@ -365,9 +405,9 @@ def table(catalog, values):
     out = [MADE, '#include "temporal/ops.h"', "", "#include <stddef.h>", ""]
     infos = []
     for op in catalog.ops:
-        out += listed(op, "in", f"dsql_{op.name}", op.fields)
+        out += listed(f"in_{op.name}", f"dsql_{op.name}", op.fields, op.params)
         if op.columns:
-            out += listed(op, "out", f"dsql_{op.name}_row", op.columns)
+            out += listed(f"out_{op.name}", f"dsql_{op.name}_row", op.columns)
         all_of = op.all_statements()
         out.append(f"static const struct dsql_op_statement sql_{op.name}[] = {{")
         for at, made in enumerate(all_of):
@@ -375,7 +415,7 @@ def table(catalog, values):
         out.append("};")
         info = [f'.name = "{op.name}"', f".kind = DSQL_KIND_{op.kind.upper() if op.kind != 'refuse' else 'EXPECT'}",
                 ".flags = " + (" | ".join(f"DSQL_OP_{flag.upper()}" for flag in op.flags) or "0"),
-                f".fields = in_{op.name}", f".field_count = {len(op.fields)}",
+                f".fields = in_{op.name}", f".field_count = {len(op.params)}", f".given_count = {len(op.fields)}",
                 f".statements = sql_{op.name}", f".statement_count = {len(op.statements)}",
                 f".input_size = sizeof(struct dsql_{op.name})"]
         if op.columns:
@@ -400,7 +440,7 @@ def table(catalog, values):
 # -- Go.
 
 GO_TYPES = {"I4": "int32", "I8": "int64", "BOOL": "bool", "TIME": "time.Time", "TEXT": "string", "BYTES": "[]byte",
-            "KEY": "[]byte", "UUID": "primitives.UUID"}
+            "KEY": "[]byte", "ID": "string", "UUID": "primitives.UUID"}
 
 
 def go_name(name):

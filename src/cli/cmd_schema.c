@@ -11,7 +11,7 @@
 struct teller {
     bool json, quiet;
     size_t steps, total;
-    size_t created, existed;
+    size_t created, existed, added;
     struct dsql_strbuf list; /* JSON: the items so far */
 };
 
@@ -19,9 +19,10 @@ static void tell(void *arg, const char *state, const char *what, struct dsql_spa
                  const char *detail)
 {
     struct teller *teller = arg;
-    bool waiting = strcmp(state, "waiting") == 0;
-    if (!waiting)
-        teller->steps++;
+    bool waiting = strcmp(state, "waiting") == 0, added = strcmp(state, "added") == 0;
+    bool within = waiting || added; /* a step that is not over yet */
+    teller->steps += !within;
+    teller->added += added;
     if (strcmp(state, "exists") == 0)
         teller->existed++;
     if (strcmp(state, "created") == 0 || strcmp(state, "rebuilt") == 0)
@@ -37,7 +38,7 @@ static void tell(void *arg, const char *state, const char *what, struct dsql_spa
         dsql_strbuf_add_char(&teller->list, '}');
     } else if (!teller->json && !(teller->quiet && strcmp(state, "exists") == 0)) {
         if (teller->total > 0)
-            printf("[%2zu/%zu] ", teller->steps + waiting, teller->total);
+            printf("[%2zu/%zu] ", teller->steps + within, teller->total);
         printf("%s %s %.*s%s%s\n", state, what, DSQL_SPAN_ARG(name), detail[0] ? ": " : "", detail);
         (void)fflush(stdout);
     }
@@ -91,12 +92,16 @@ static int run_apply(const struct dsql_args *args)
         rc = dsql_schema_apply(schemas[i], conn, &watch, &err);
     if (!rc && teller.json) {
         print_versions();
-        printf("\"created\": %zu, \"existed\": %zu, ", teller.created, teller.existed);
+        printf("\"created\": %zu, \"existed\": %zu, \"columns_added\": %zu, ", teller.created,
+               teller.existed, teller.added);
         print_list(&teller, "steps");
     } else if (!rc) {
-        printf("schema version %s, visibility %s: %zu created, %zu already there\n",
+        printf("schema version %s, visibility %s: %zu created, %zu already there",
                dsql_schema_store.version, dsql_schema_visibility.version, teller.created,
                teller.existed);
+        if (teller.added > 0)
+            printf(", %zu columns added", teller.added);
+        printf("\n");
     }
     return finish(&teller, conn, rc, &err, DSQL_EXIT_OK);
 }
@@ -251,7 +256,8 @@ const struct dsql_command dsql_cmd_schema_apply = {
     .text =
         "Creates what is missing of the 38 tables of the store and the 3 of visibility, their indexes and the version tables, one "
         "statement per transaction, waits for each index to be built, says so meanwhile, and "
-        "rebuilds one that is not valid. When a build fails it says why and ends with status 1. "
+        "rebuilds one that is not valid. Adds the columns that the tables of an older version lack; "
+        "the servers may go on meanwhile. When a build fails it says why and ends with status 1. "
         "May be run again at any time, also after it was killed half-way: the version is "
         "written last. Refuses a cluster whose schema is newer than this program's, and one whose "
         "tables have another shape (those of the Go plugin, say): it lists what differs and "

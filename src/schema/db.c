@@ -51,10 +51,11 @@ static enum dsql_rc database_error(PGconn *conn, const PGresult *result, struct 
  * does not see what is not committed yet. */
 static bool lost_a_race(struct dsql_span sql, const char *sqlstate)
 {
-    bool creates = dsql_span_starts(sql, DSQL_SPAN("CREATE "));
+    bool creates = dsql_span_starts(sql, DSQL_SPAN("CREATE ")) ||
+                   dsql_span_starts(sql, DSQL_SPAN("ALTER TABLE "));
     return strcmp(sqlstate, "40001") == 0 ||
            (creates && (strcmp(sqlstate, "23505") == 0 || strcmp(sqlstate, "42P07") == 0 ||
-                        strcmp(sqlstate, "42710") == 0));
+                        strcmp(sqlstate, "42701") == 0 || strcmp(sqlstate, "42710") == 0));
 }
 
 enum dsql_rc dsql_schema_exec(PGconn *conn, struct dsql_span sql, size_t count,
@@ -308,8 +309,9 @@ static enum dsql_rc apply_step(PGconn *conn, const struct dsql_schema_step *step
     }
     (void)snprintf(name, sizeof(name), "%.*s", DSQL_SPAN_ARG(step->name));
     rc = ask(conn, "SELECT to_regclass($1)", 1, values, there, sizeof(there), &found, err);
-    if (!rc && !found)
-        rc = dsql_schema_exec(conn, step->text, 0, NULL, NULL, err);
+    if (!rc)
+        rc = found ? dsql_schema_add_columns(conn, step, watch, err)
+                   : dsql_schema_exec(conn, step->text, 0, NULL, NULL, err);
     if (!rc)
         tell(watch, found ? "exists" : "created", "table", step->name, "");
     return rc;

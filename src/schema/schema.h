@@ -63,7 +63,8 @@ size_t dsql_schema_steps(const struct dsql_schema *schema);
 int dsql_schema_version_compare(struct dsql_span a, struct dsql_span b);
 
 /* Told about each thing that happens; may be NULL. `state` is a word: "exists", "created",
- * "waiting", "rebuilt", "dropped", "missing", "differs", "invalid", "incomplete", "orphaned". */
+ * "waiting", "rebuilt", "added" (a column), "dropped", "missing", "differs", "invalid",
+ * "incomplete", "orphaned". */
 struct dsql_schema_watch {
     void (*see)(void *arg, const char *state, const char *what, struct dsql_span name,
                 const char *detail);
@@ -78,7 +79,8 @@ DSQL_MUST_USE enum dsql_rc dsql_schema_read_version(const struct dsql_schema *sc
                                                     char version[DSQL_SCHEMA_VERSION_MAX],
                                                     struct dsql_err *err);
 
-/* Brings the schema in. Refuses with DSQL_CONDITION_FAILED, and changes nothing, where a newer
+/* Brings the schema in, or an older one up to it: adds what is missing, tables, indexes, and
+ * columns that may be NULL. Refuses with DSQL_CONDITION_FAILED, and changes nothing, where a newer
  * version is, and where a table, column, key or index of its names has another shape: `watch` is
  * told of each. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_apply(const struct dsql_schema *schema, PGconn *conn,
@@ -119,6 +121,12 @@ DSQL_MUST_USE enum dsql_rc dsql_schema_verify_pool(const struct dsql_schema *sch
 DSQL_MUST_USE enum dsql_rc dsql_schema_drop(const struct dsql_schema *schema, PGconn *conn,
                                             const struct dsql_schema_watch *watch,
                                             struct dsql_err *err);
+
+/* For those above: adds the columns that a table of an older schema lacks. */
+DSQL_MUST_USE enum dsql_rc dsql_schema_add_columns(PGconn *conn,
+                                                   const struct dsql_schema_step *step,
+                                                   const struct dsql_schema_watch *watch,
+                                                   struct dsql_err *err);
 
 /* For those above: runs one statement, again on 40001 (another DDL was faster). The caller
  * clears *result, which may be NULL. */

@@ -2,8 +2,9 @@
  * What a cluster has against what the schema says: tables, columns, keys, indexes, version. More
  * columns, tables or indexes than ours are no problem.
  *
- * Two kinds of findings. What is missing as a whole, or not valid, `dsql schema apply` mends. What
- * is there and has another shape belongs to somebody: it is told and never touched.
+ * Two kinds of findings. What is missing as a whole, a column that may be NULL, or not valid, `dsql
+ * schema apply` mends. What is there and has another shape belongs to somebody: it is told and
+ * never touched.
  */
 #include <libpq-fe.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static void check_columns(struct check *check, const struct dsql_schema_step *st
         struct dsql_span name = {where, (size_t)len};
         int row = row_of(columns, column.name);
         if (row < 0) {
-            find(check, &check->findings->shapes, "missing", "column", name, "");
+            find(check, column.not_null ? &check->findings->shapes : &check->findings->mendable,
+                 "missing", "column", name, "");
             continue;
         }
         const char *type = PQgetvalue(columns, row, 1);

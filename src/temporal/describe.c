@@ -7,7 +7,8 @@
 static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
                       const struct dsql_param *value)
 {
-    if ((type == DSQL_OP_TEXT || type == DSQL_OP_KEY) && value->kind == DSQL_PARAM_RAW) {
+    bool is_text = type == DSQL_OP_TEXT || type == DSQL_OP_KEY || type == DSQL_OP_ID;
+    if (is_text && value->kind == DSQL_PARAM_RAW) {
         struct dsql_span text = {value->as.ptr, (size_t)value->len};
         dsql_strbuf_add_str(sb, dsql_shown(text).text);
         return;

@@ -21,7 +21,7 @@ enum dsql_op dsql_op_find(const char *name)
 
 size_t dsql_op_fields(enum dsql_op op)
 {
-    return (unsigned)op < DSQL_OP_COUNT ? dsql_ops[op].field_count : 0;
+    return (unsigned)op < DSQL_OP_COUNT ? dsql_ops[op].given_count : 0;
 }
 
 size_t dsql_op_columns(enum dsql_op op)

@@ -36,6 +36,7 @@ enum dsql_op_type {
     DSQL_OP_TEXT,
     DSQL_OP_BYTES,
     DSQL_OP_KEY,
+    DSQL_OP_ID, /* of inputs; in rows it is text */
     DSQL_OP_UUID,
 };
 
@@ -45,6 +46,7 @@ struct dsql_op_field {
     const char *name;
     enum dsql_op_type type;
     bool nullable;
+    size_t full; /* the field of the whole id, where this one is sent in its short form; 0: none */
     size_t offset; /* in the struct of the input or of the row */
 };
 
@@ -91,6 +93,7 @@ struct dsql_op_info {
     } fence;
     const struct dsql_op_field *fields, *columns;
     size_t field_count, column_count;
+    size_t given_count; /* fields that a caller gives; behind them are those of whole ids */
     const struct dsql_op_statement *statements; /* the first whose conditions hold is meant */
     size_t statement_count;                     /* 0: always in portions */
     const struct dsql_op_statement *portion; /* deletes as many rows as its last parameter says */

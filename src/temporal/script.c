@@ -266,6 +266,11 @@ static bool look(void *arg, size_t step, struct dsql_step *read)
     call->params = call->own_params;
     for (size_t i = 0; i < call->op->field_count; i++)
         call->params[i] = i < failed->op->fence.keys ? failed->params[i] : dsql_null();
+    for (size_t i = 0; i < failed->op->fence.keys; i++) { /* the whole ids of the key */
+        size_t from = failed->op->fields[i].full, to = call->op->fields[i].full;
+        if (from > 0 && to > 0)
+            call->params[to] = failed->params[from];
+    }
     if (dsql_call_choose(call) != DSQL_OK)
         return false;
     *read = (struct dsql_step){&call->statement->by_size[0], call->params,

@@ -42,10 +42,26 @@ static enum dsql_rc convert_number(struct dsql_call *call, const struct dsql_op_
     return DSQL_OK;
 }
 
-/* text: where encoded keys go. */
+/* Where the parameters of a value go. */
+struct place {
+    struct dsql_param *out, *full; /* full: the whole id, where the statement has room; else NULL */
+    char **text;                   /* memory of encoded keys and short forms */
+};
+
+static enum dsql_rc shorten(struct dsql_call *call, struct dsql_span id, const struct place *place)
+{
+    size_t size = dsql_key_shorten(id, *place->text);
+    if (size == 0)
+        return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
+    *place->out = dsql_raw(*place->text, size);
+    if (place->full)
+        *place->full = dsql_raw(id.ptr, id.len);
+    *place->text += size;
+    return DSQL_OK;
+}
+
 static enum dsql_rc convert_bytes(struct dsql_call *call, const struct dsql_op_field *field,
-                                  const struct dsql_param *value, char **text,
-                                  struct dsql_param *out)
+                                  const struct dsql_param *value, const struct place *place)
 {
     struct dsql_span bytes = {value->as.ptr ? value->as.ptr : "",
                               value->as.ptr && value->len > 0 ? (size_t)value->len : 0};
@@ -55,34 +71,44 @@ static enum dsql_rc convert_bytes(struct dsql_call *call, const struct dsql_op_f
         return bad(call, field, DSQL_INVALID, "is not 16 bytes long");
     if (field->type == DSQL_OP_KEY) {
         size_t size = dsql_key_size(bytes);
-        if (size > DSQL_KEY_MAX)
-            return bad(call, field, DSQL_TOO_LARGE, "is too long for a key");
-        dsql_key_encode(bytes, *text);
-        bytes = (struct dsql_span){*text, size};
-        *text += size;
+        dsql_key_encode(bytes, *place->text);
+        bytes = (struct dsql_span){*place->text, size};
+        *place->text += size;
     }
-    *out = dsql_raw(bytes.ptr, bytes.len);
+    if ((field->type == DSQL_OP_ID && dsql_id_is_long(bytes)) ||
+        (field->type == DSQL_OP_KEY && dsql_key_is_long(bytes)))
+        return shorten(call, bytes, place);
+    *place->out = dsql_raw(bytes.ptr, bytes.len);
     return DSQL_OK;
 }
 
 static enum dsql_rc convert(struct dsql_call *call, const struct dsql_op_field *field,
-                            const struct dsql_param *value, char **text, struct dsql_param *out)
+                            const struct dsql_param *value, const struct place *place)
 {
+    if (place->full)
+        *place->full = dsql_null();
     if (is_null(field, value)) {
-        *out = dsql_null();
+        *place->out = dsql_null();
         return DSQL_OK;
     }
-    return is_number(field->type) ? convert_number(call, field, value, out)
-                                  : convert_bytes(call, field, value, text, out);
+    return is_number(field->type) ? convert_number(call, field, value, place->out)
+                                  : convert_bytes(call, field, value, place);
 }
 
 static size_t text_needed(const struct dsql_call *call, const struct dsql_param *values)
 {
-    size_t need = 0;
-    for (size_t i = 0; i < call->count * call->op->field_count; i++)
-        if (call->op->fields[i % call->op->field_count].type == DSQL_OP_KEY &&
-            values[i].kind != DSQL_PARAM_NULL && values[i].len > 0)
-            need += 2 * (size_t)values[i].len;
+    size_t need = 0, given = call->op->given_count;
+    for (size_t i = 0; i < call->count * given; i++) {
+        enum dsql_op_type type = call->op->fields[i % given].type;
+        if ((type != DSQL_OP_KEY && type != DSQL_OP_ID) || values[i].kind == DSQL_PARAM_NULL ||
+            values[i].len <= 0 || !values[i].as.ptr)
+            continue;
+        size_t len = (size_t)values[i].len;
+        if (type == DSQL_OP_KEY)
+            need += 2 * len + DSQL_SHORT_FORM_MAX;
+        else if (dsql_id_is_long((struct dsql_span){values[i].as.ptr, len}))
+            need += DSQL_SHORT_FORM_MAX;
+    }
     return need;
 }
 
@@ -134,7 +160,7 @@ static enum dsql_rc stub_large(struct dsql_call *call, size_t count)
 
 enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *values)
 {
-    size_t large = 0;
+    size_t large = 0, given = call->op->given_count;
     size_t fields = call->op->field_count, n = call->count * fields;
     size_t text_size = text_needed(call, values);
     char *text = call->own_text;
@@ -147,15 +173,18 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
         call->params = call->heap;
         text = (char *)call->heap + params_size;
     }
-    for (size_t i = 0; i < n; i++) {
-        enum dsql_rc rc =
-            convert(call, &call->op->fields[i % fields], &values[i], &text, &call->params[i]);
-        if (!rc && is_mark(call, call->params, i))
-            rc = bad(call, &call->op->fields[i % fields], DSQL_INVALID,
-                     "begins with '+', or is '*'");
+    for (size_t i = 0; i < call->count * given; i++) {
+        const struct dsql_op_field *field = &call->op->fields[i % given];
+        size_t input = i / given * fields, at = input + i % given;
+        struct place place = {.out = &call->params[at], .text = &text};
+        if (field->full > 0)
+            place.full = &call->params[input + field->full];
+        enum dsql_rc rc = convert(call, field, &values[i], &place);
+        if (!rc && is_mark(call, call->params, at))
+            rc = bad(call, field, DSQL_INVALID, "begins with '+', or is '*'");
         if (rc)
             return rc;
-        large += is_large(call, call->params, i);
+        large += is_large(call, call->params, at);
     }
     enum dsql_rc rc = large > 0 ? stub_large(call, large) : DSQL_OK;
     if (!rc && call->op->flags & DSQL_OP_PACKS && call->count >= DSQL_PACK_MIN && large == 0)
@@ -171,8 +200,9 @@ enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_
     enum dsql_rc rc = DSQL_OK;
     for (size_t i = 0; i < call->op->fence.tokens && !rc; i++) {
         const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
-        assert(field->type != DSQL_OP_KEY); /* which would need room */
-        rc = convert(call, field, &tokens[i], &text, &call->params[call->op->field_count + i]);
+        struct place place = {.out = &call->params[call->op->field_count + i], .text = &text};
+        assert(field->type != DSQL_OP_KEY && field->type != DSQL_OP_ID); /* which would need room */
+        rc = convert(call, field, &tokens[i], &place);
     }
     return rc;
 }
@@ -209,6 +239,7 @@ static struct dsql_param value_of(const struct dsql_op_field *field, const char 
     case DSQL_OP_TEXT:
     case DSQL_OP_BYTES:
     case DSQL_OP_KEY:
+    case DSQL_OP_ID:
         break;
     }
     memcpy(&slice, at, sizeof(slice));
@@ -224,15 +255,15 @@ enum dsql_rc dsql_store_call_typed(struct dsql_store *store, struct dsql_store_t
     struct dsql_param inline_values[DSQL_CALL_PARAMS_INLINE], *values = inline_values;
     const struct dsql_op_info *info = dsql_op_info(op);
     assert((unsigned)op < DSQL_OP_COUNT);
-    if (count * info->field_count > DSQL_CALL_PARAMS_INLINE) {
-        values = reallocarray(NULL, count * info->field_count, sizeof(*values));
+    if (count * info->given_count > DSQL_CALL_PARAMS_INLINE) {
+        values = reallocarray(NULL, count * info->given_count, sizeof(*values));
         if (!values)
             return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     }
     struct dsql_param *value = values;
     for (size_t i = 0; i < count; i++) {
         const char *input = (const char *)inputs + i * info->input_size;
-        for (size_t f = 0; f < info->field_count; f++)
+        for (size_t f = 0; f < info->given_count; f++)
             *value++ = value_of(&info->fields[f], input + info->fields[f].offset);
     }
     enum dsql_rc rc = dsql_store_call(store, tx, op, values, count, NULL, result, err);

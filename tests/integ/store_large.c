@@ -19,6 +19,7 @@ static struct dsql_err err;
 static int32_t shard;
 static struct dsql_id some_id;
 static unsigned char *bytes; /* LARGE of them, twice: two different values */
+static char long_id[1000];   /* as long as Temporal allows, so every key is at its largest */
 
 /* A table: how a row gets in, is changed (DSQL_OP_COUNT: the first does that, too), is read and is
  * deleted (DSQL_OP_COUNT: never). */
@@ -121,8 +122,10 @@ static struct dsql_param value_of(const struct dsql_op_info *op, size_t at, cons
     if (field->type == DSQL_OP_UUID)
         return dsql_bytes(some_id.bytes, sizeof(some_id.bytes));
     bool another = op->flags & DSQL_OP_GATHERS && at == op->field_count - 1; /* which is kept */
-    if (field->type == DSQL_OP_TEXT || field->type == DSQL_OP_KEY)
-        return dsql_bytes(another ? "other" : "Proto3", another ? 5 : 6);
+    if (field->type == DSQL_OP_ID || field->type == DSQL_OP_KEY)
+        return dsql_bytes(long_id, another ? sizeof(long_id) - 2 : sizeof(long_id));
+    if (field->type == DSQL_OP_TEXT)
+        return dsql_bytes("Proto3", 6);
     return dsql_i64(another ? 2 : 1);
 }
 
@@ -148,8 +151,8 @@ static void call(enum way way, enum dsql_op id, const void *data, size_t len,
 {
     const struct dsql_op_info *op = dsql_op_info(id);
     struct dsql_param values[VALUES_MAX];
-    REQUIRE(op->field_count <= VALUES_MAX);
-    for (size_t i = 0; i < op->field_count; i++)
+    REQUIRE(op->given_count <= VALUES_MAX);
+    for (size_t i = 0; i < op->given_count; i++)
         values[i] = value_of(op, i, data, len);
     bool in_portions_only = op->statement_count == 0;
     if (way == SCRIPT && !in_portions_only)
@@ -454,6 +457,8 @@ int main(void)
     REQUIRE(bytes != NULL);
     fixture_open(&fix, 4, NULL);
     dsql_random_bytes(bytes, BOTH);
+    for (size_t i = 0; i < sizeof(long_id); i++)
+        long_id[i] = i % 2 ? '\xa9' : '\xc3';
     REQUIRE(parts() == 0);
     for (enum way way = POOL; way < WAYS; way++)
         for (home = homes; home < homes + DSQL_COUNT_OF(homes); home++) {

@@ -634,8 +634,12 @@ static void sizes(void)
           DSQL_NULL_I64);
     REQUIRE(queue.task_queue_id.len == sizeof(id));
     REQUIRE(memcmp(queue.task_queue_id.ptr, id, sizeof(id)) == 0);
-    memset(id, 0xff, sizeof(id));
-    EXEC_RC(InsertIntoTaskQueues, DSQL_TOO_LARGE, 2, 1, key, 5, STR("q"), STR("e"));
+    memset(id + 16, 0xff, sizeof(id) - 16);
+    EXEC(InsertIntoTaskQueues, 1, 2, 1, key, 5, STR("q"), STR("e"));
+    QUERY(SelectFromTaskQueues, 1, &queue, 2, 1, key, DSQL_NULL_I64, DSQL_NULL_I64, none,
+          DSQL_NULL_I64);
+    REQUIRE(queue.task_queue_id.len == sizeof(id));
+    REQUIRE(memcmp(queue.task_queue_id.ptr, id, sizeof(id)) == 0);
     EXEC_RC(UpdateShards, DSQL_OK, other, INT64_MIN + 1, STR(""), STR(""));
 }
 

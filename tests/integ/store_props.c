@@ -60,7 +60,7 @@ static enum dsql_rc raise_range(struct dsql_store *store, struct dsql_store_tx *
 /* -- Property 1: DSQL locking compatibility. Any operation with any input: nothing is sent that the
  * service does not support, nor anything it can't read. */
 
-static char drawn_bytes[64];
+static char drawn_bytes[64], long_id[1000];
 
 static struct dsql_param draw_value(struct prop *p, const struct dsql_op_field *field)
 {
@@ -78,6 +78,9 @@ static struct dsql_param draw_value(struct prop *p, const struct dsql_op_field *
         return dsql_i64(prop_between(p, 0, INT64_C(4000000000000000)));
     case DSQL_OP_UUID:
         return dsql_uuid(drawn_bytes + prop_below(p, 3));
+    case DSQL_OP_ID: /* most are short, some as long as Temporal allows */
+        memset(long_id, 'i', sizeof(long_id));
+        return dsql_text_n(long_id, prop_below(p, 8) ? prop_below(p, 16) : sizeof(long_id));
     case DSQL_OP_TEXT:
         return dsql_text_n("abcdefghijklmnopqrst", prop_below(p, 16));
     case DSQL_OP_BYTES:
@@ -97,7 +100,7 @@ static bool locking_compatibility(struct prop *p)
     bool inside = prop_below(p, 2);
     for (size_t i = 0; i < sizeof(drawn_bytes); i++)
         drawn_bytes[i] = (char)prop_below(p, 256);
-    for (size_t i = 0; i < info->field_count; i++)
+    for (size_t i = 0; i < info->given_count; i++)
         params[i] = draw_value(p, &info->fields[i]);
     enum dsql_rc rc = DSQL_OK;
     if (inside)

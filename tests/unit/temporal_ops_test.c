@@ -84,8 +84,10 @@ TEST(repeats_count_on)
         dsql_op_info(DSQL_OP_DeleteFromTimerInfoMaps)->statements;
     assert_string_equal(delete->plain[2].sql,
                         "DELETE FROM timer_info_maps WHERE shard_id = $1 AND namespace_id = $2 AND "
-                        "workflow_id = $3 AND run_id = $4 AND timer_id IN ($5, $10, $15, $20)");
-    assert_int_equal(delete->by_size[2].types[19], delete->by_size[0].types[4]);
+                        "workflow_id = $3 AND run_id = $4 AND timer_id IN ($5, $11, $17, $23) AND "
+                        "COALESCE(timer_id_full, '') IN (COALESCE($6, ''), COALESCE($12, ''), "
+                        "COALESCE($18, ''), COALESCE($24, ''))");
+    assert_int_equal(delete->by_size[2].types[22], delete->by_size[0].types[4]);
 }
 
 /* Whose count is taken to be that of its inputs inserts or replaces a row for each. */
@@ -135,7 +137,7 @@ TEST(fields_that_inputs_share_are_known)
 {
     assert_int_equal(shared_in(DSQL_OP_DeleteFromTimerInfoMaps), 0xf);
     assert_int_equal(shared_in(DSQL_OP_DeleteFromChasmNodeMaps), 0xf);
-    assert_int_equal(shared_in(DSQL_OP_RemoveFromBuildIdToTaskQueueMapping), 3);
+    assert_int_equal(shared_in(DSQL_OP_RemoveFromBuildIdToTaskQueueMapping), 0xb);
     assert_int_equal(shared_in(DSQL_OP_ReplaceIntoTimerInfoMaps), 0);
     assert_int_equal(shared_in(DSQL_OP_InsertIntoTasks), 0);
 }

@@ -62,20 +62,41 @@ TEST(ids_are_sixteen_bytes)
     assert_int_equal(call.params[0].kind, DSQL_PARAM_NULL);
 }
 
-TEST(keys_have_a_limit)
+/* What is too long for a key is sent in its short form, and whole where a column takes it. */
+TEST(long_ids_are_sent_in_their_short_form)
 {
-    static char bytes[DSQL_KEY_MAX + 1];
+    static char bytes[DSQL_KEY_BYTES_MAX + 1];
+    char id[16] = {0}, form[DSQL_SHORT_FORM_MAX];
     memset(bytes, 'a', sizeof(bytes));
-    for (size_t len = DSQL_KEY_MAX - 1; len <= DSQL_KEY_MAX + 1; len++) {
+    for (size_t len = DSQL_KEY_BYTES_MAX; len <= DSQL_KEY_BYTES_MAX + 1; len++) {
         struct dsql_param values[] = {dsql_i32(1), dsql_i64(1), dsql_bytes(bytes, len)};
         struct dsql_call call;
-        assert_int_equal(convert(&call, DSQL_OP_LockTaskQueues, values),
-                         len <= DSQL_KEY_MAX ? DSQL_OK : DSQL_TOO_LARGE);
+        assert_int_equal(convert(&call, DSQL_OP_LockTaskQueues, values), DSQL_OK);
+        assert_int_equal(call.params[2].len,
+                         len > DSQL_KEY_BYTES_MAX ? sizeof(form) : DSQL_KEY_BYTES_MAX);
+        dsql_call_fini(&call);
+    }
+    for (int32_t len = 255; len <= 256; len++) {
+        struct dsql_param text = dsql_bytes(bytes, (size_t)len);
+        struct dsql_param values[] = {dsql_i32(1), dsql_uuid(id), text,         dsql_uuid(id),
+                                      text,        dsql_text(""), dsql_text("")};
+        struct dsql_call call;
+        assert_int_equal(convert(&call, DSQL_OP_ReplaceIntoTimerInfoMaps, values), DSQL_OK);
+        assert_int_equal(call.op->given_count, 7);
+        assert_int_equal(call.op->field_count, 8);
+        assert_int_equal(call.params[7].kind, len > 255 ? DSQL_PARAM_RAW : DSQL_PARAM_NULL);
+        if (len > 255) {
+            assert_int_equal(call.params[7].len, 256);
+            assert_memory_equal(call.params[7].as.ptr, bytes, 256);
+            assert_int_equal(dsql_key_shorten((struct dsql_span){bytes, 256}, form), sizeof(form));
+            assert_memory_equal(call.params[2].as.ptr, form, sizeof(form));
+            assert_memory_equal(call.params[4].as.ptr, form, sizeof(form));
+        }
+        assert_int_equal(call.params[4].len, len > 255 ? (int)sizeof(form) : 255);
         dsql_call_fini(&call);
     }
 }
 
-/* No pointer: empty where the field must be there, NULL where it need not. */
 TEST(nothing_means_what_the_field_says)
 {
     struct dsql_param none = dsql_bytes("", 0);
@@ -167,7 +188,7 @@ int main(void)
         cmocka_unit_test(numbers_must_fit),
         cmocka_unit_test(times_must_be_postgresqls),
         cmocka_unit_test(ids_are_sixteen_bytes),
-        cmocka_unit_test(keys_have_a_limit),
+        cmocka_unit_test(long_ids_are_sent_in_their_short_form),
         cmocka_unit_test(nothing_means_what_the_field_says),
         cmocka_unit_test(statements_are_chosen),
     };

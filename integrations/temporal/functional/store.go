@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
 	persistencetests "go.temporal.io/server/common/persistence/persistence-tests"
 	persistencesql "go.temporal.io/server/common/persistence/sql"
@@ -25,13 +24,6 @@ import (
 )
 
 func functionalOnDSQL() bool { return os.Getenv("FUNCTIONAL_STORE") != "sqlite" }
-
-func init() {
-	if functionalOnDSQL() { // as temporal-dsql-server sets them
-		defaultDynamicConfigOverrides[dynamicconfig.MaxIDLengthLimit.Key()] = 255
-		defaultDynamicConfigOverrides[dynamicconfig.TransactionSizeLimit.Key()] = 4_000_000
-	}
-}
 
 // functionalTestBaseFactory takes the place of Temporal's own in the copy.
 func functionalTestBaseFactory() persistenceTestBaseFactory {

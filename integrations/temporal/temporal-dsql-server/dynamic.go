@@ -34,10 +34,9 @@ func (d dynamicValues) Set(text string) error {
 	return nil
 }
 
-// limits are those of Temporal's that are lower here: ids, by the width of their columns, and what the store would not
-// carry.
+// limits are those of Temporal's that are lower here: what the store would not carry.
 func limits() map[string]any {
-	lower := map[string]any{"limit.maxIDLength": 255}
+	lower := map[string]any{}
 	for _, limit := range dsql.Limits() {
 		if limit.Here() < limit.Stock {
 			lower[limit.Key] = limit.Here()

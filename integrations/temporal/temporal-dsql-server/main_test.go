@@ -151,7 +151,7 @@ func TestKeysAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []dynamicconfig.Key{
-		dynamicconfig.MaxIDLengthLimit.Key(), dynamicconfig.EnableChasm.Key(),
+		dynamicconfig.EnableChasm.Key(),
 	} {
 		if len(client.GetValue(key)) != 1 {
 			t.Errorf("%v is not set", key)

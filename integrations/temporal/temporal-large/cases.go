@@ -55,6 +55,10 @@ func (t *tester) cases() []testCase {
 		{name: "search-attributes-90k", refused: beyondAttributes, run: func(ctx context.Context) error { return t.attributes(ctx, 90_000) }},
 		{name: "activities-50-of-90k", refused: beyondMessage, run: func(ctx context.Context) error { return t.run(ctx, Each, 50, block{Size: 90_000}, nothing) }},
 
+		// Ids as long as they may be, in every place of one workflow.
+		{name: "ids", run: t.ids("i")},
+		{name: "ids-multibyte", run: t.ids("\u00e9")},
+
 		// Many things in one workflow task.
 		{name: "many-activities", run: t.manyOf("activities")},
 		{name: "many-timers", run: t.manyOf("timers")},

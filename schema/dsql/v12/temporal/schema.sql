@@ -8,6 +8,8 @@
 --   * identifiers of 16 bytes are UUID: BYTEA can't be in a key. They sort the same way.
 --   * task_queue_id and chasm_path have no fixed length: they are TEXT in a form that keeps the order of
 --     their bytes (docs/temporal-store.md).
+--   * ids that are too long for their column or for a key stand there in a short form, with a hash. NAME_full holds
+--     the whole id then, where a row must tell it, and is NULL otherwise.
 --   * buffered_events.id comes from the client.
 --   * shards has UNIQUE (shard_id, range_id): it makes range_id a key column, so that taking a shard over
 --     conflicts with a FOR KEY SHARE of its row (docs/fencing.md).
@@ -49,6 +51,7 @@ CREATE TABLE IF NOT EXISTS namespaces (
     data BYTEA NOT NULL,
     data_encoding VARCHAR(16) NOT NULL,
     is_global BOOLEAN NOT NULL,
+    name_full TEXT,
     PRIMARY KEY (partition_id, id)
 );
 
@@ -95,6 +98,7 @@ CREATE TABLE IF NOT EXISTS current_executions (
     last_write_version BIGINT NOT NULL,
     data BYTEA,
     data_encoding VARCHAR(16),
+    create_request_id_full TEXT,
     PRIMARY KEY (shard_id, namespace_id, workflow_id)
 );
 
@@ -111,6 +115,7 @@ CREATE TABLE IF NOT EXISTS current_chasm_executions (
     last_write_version BIGINT NOT NULL,
     data BYTEA,
     data_encoding VARCHAR(16),
+    create_request_id_full TEXT,
     PRIMARY KEY (shard_id, namespace_id, business_id, archetype_id)
 );
 
@@ -146,6 +151,7 @@ CREATE TABLE IF NOT EXISTS timer_info_maps (
     timer_id VARCHAR(255) NOT NULL,
     data BYTEA NOT NULL,
     data_encoding VARCHAR(16),
+    timer_id_full TEXT,
     PRIMARY KEY (shard_id, namespace_id, workflow_id, run_id, timer_id)
 );
 
@@ -188,6 +194,7 @@ CREATE TABLE IF NOT EXISTS signals_requested_sets (
     workflow_id VARCHAR(255) NOT NULL,
     run_id UUID NOT NULL,
     signal_id VARCHAR(255) NOT NULL,
+    signal_id_full TEXT,
     PRIMARY KEY (shard_id, namespace_id, workflow_id, run_id, signal_id)
 );
 
@@ -201,6 +208,7 @@ CREATE TABLE IF NOT EXISTS chasm_node_maps (
     metadata_encoding VARCHAR(16),
     data BYTEA,
     data_encoding VARCHAR(16),
+    chasm_path_full TEXT,
     PRIMARY KEY (shard_id, namespace_id, workflow_id, run_id, chasm_path)
 );
 
@@ -307,6 +315,7 @@ CREATE TABLE IF NOT EXISTS task_queues (
     range_id BIGINT NOT NULL,
     data BYTEA NOT NULL,
     data_encoding VARCHAR(16) NOT NULL,
+    task_queue_id_full TEXT,
     PRIMARY KEY (range_hash, task_queue_id)
 );
 
@@ -326,6 +335,7 @@ CREATE TABLE IF NOT EXISTS task_queues_v2 (
     range_id BIGINT NOT NULL,
     data BYTEA NOT NULL,
     data_encoding VARCHAR(16) NOT NULL,
+    task_queue_id_full TEXT,
     PRIMARY KEY (range_hash, task_queue_id)
 );
 
@@ -335,6 +345,7 @@ CREATE TABLE IF NOT EXISTS task_queue_user_data (
     data BYTEA NOT NULL,
     data_encoding VARCHAR(16) NOT NULL,
     version BIGINT NOT NULL,
+    task_queue_name_full TEXT,
     PRIMARY KEY (namespace_id, task_queue_name)
 );
 
@@ -342,6 +353,8 @@ CREATE TABLE IF NOT EXISTS build_id_to_task_queue (
     namespace_id UUID NOT NULL,
     build_id VARCHAR(255) NOT NULL,
     task_queue_name VARCHAR(255) NOT NULL,
+    build_id_full TEXT,
+    task_queue_name_full TEXT,
     PRIMARY KEY (namespace_id, build_id, task_queue_name)
 );
 
