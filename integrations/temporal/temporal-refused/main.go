@@ -1,5 +1,5 @@
 // temporal-refused has Temporal make transactions that no database of this kind takes, one for each caller: a workflow
-// task and an API call. Each must end, with words. One line for each step.
+// task, an API call, and tasks of history that find thousands of timers. Each must end, with words.
 package main
 
 import (
