@@ -23,6 +23,7 @@ declare -A kept=(
     [queue_metadata]='queues of the cluster' [queues]='queues of the cluster' [schema_update_history]='the schema'
     [schema_version]='the schema' [shards]='shards' [task_queue_user_data]='task queues' [task_queues]='task queues'
     [task_queues_v2]='task queues' [tasks]='handed out' [tasks_v2]='handed out'
+    [visibility_schema_history]='the schema' [visibility_schema_version]='the schema'
 )
 # Rows of a table that do not count: visibility keeps a mark of each deleted run for a day.
 declare -A counted=([executions_visibility]='where deleted_until is null')
