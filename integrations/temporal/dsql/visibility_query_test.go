@@ -15,12 +15,16 @@ import (
 	"go.temporal.io/server/common/searchattribute"
 )
 
+// unmapped gives each search attribute its own name.
+type unmapped struct{}
+
+func (unmapped) GetAlias(field, _ string) (string, error)     { return field, nil }
+func (unmapped) GetFieldName(alias, _ string) (string, error) { return alias, nil }
+
 func convertVisibility(t *testing.T, text string) (visibilityExpr, error) {
 	t.Helper()
-	mapper, err := searchattribute.NewTestMapperProvider(nil).GetMapper("ns")
-	require.NoError(t, err)
 	params, err := query.NewQueryConverter[visibilityExpr](visibilityConverter{}, namespace.Name("ns"),
-		searchattribute.TestEsNameTypeMap(), mapper, metrics.NoopMetricsHandler, log.NewNoopLogger()).
+		searchattribute.TestEsNameTypeMap(), unmapped{}, metrics.NoopMetricsHandler, log.NewNoopLogger()).
 		WithArchetypeID(chasm.UnspecifiedArchetypeID).Convert(text)
 	if err != nil {
 		return nil, err

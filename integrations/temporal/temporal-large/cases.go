@@ -136,8 +136,7 @@ func (t *tester) tell(ctx context.Context, id, name string, arg any) error {
 
 func uuid() string { return primitives.NewUUID().String() }
 
-// end waits for a workflow. Of one that the server has terminated it tells the reason, which only the history has,
-// and fails if the server needed more than one attempt to find out.
+// end waits for a workflow. Of one that the server has terminated it tells the reason, which only the history has.
 func (t *tester) end(ctx context.Context, run client.WorkflowRun) error {
 	err := run.Get(ctx, nil)
 	if _, terminated := errors.AsType[*temporal.TerminatedError](err); !terminated {

@@ -60,8 +60,14 @@ var registry, archetype = func() (*chasm.Registry, uint32) {
 	return r, id
 }()
 
+// unmapped gives each search attribute its own name. Temporal 1.31 has no such mapper, and needs one.
+type unmapped struct{}
+
+func (unmapped) GetAlias(field, _ string) (string, error)     { return field, nil }
+func (unmapped) GetFieldName(alias, _ string) (string, error) { return alias, nil }
+
 func openStore(name string) (*tried, error) {
-	provider, mappers := searchattribute.NewTestProvider(), searchattribute.NewTestMapperProvider(nil)
+	provider, mappers := searchattribute.NewTestProvider(), searchattribute.NewTestMapperProvider(unmapped{})
 	stock := func(cfg config.SQL) (*tried, error) {
 		opened, err := sql.NewSQLVisibilityStore(cfg, resolver.NewNoopResolver(), provider, mappers, registry,
 			dynamicconfig.GetBoolPropertyFn(true), log.NewNoopLogger(), metrics.NoopMetricsHandler, serialization.NewSerializer())
