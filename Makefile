@@ -89,13 +89,15 @@ docs: all ## print the reference pages in docs/, the dashboard, the alerts and t
 	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
 # Go >= 1.26.8; the modules come from GOPROXY. A cold build of the server takes many minutes. Temporal's version is the
-# one of integrations/temporal/go.mod; TEMPORAL=v1.31.4 takes another one, by a module file of its own.
+# one of integrations/temporal/go.mod; TEMPORAL=v1.31.4 takes another one, by a module file of its own. What differs in
+# 1.31's interfaces is behind the tag temporal131.
 TEMPORAL         ?=
 TEMPORAL_REPLACE ?=
 GO        := $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_IN     := cd integrations/temporal && CGO_ENABLED=1 "$(GO)"
+GO_TAGS   := $(if $(filter v1.31.%,$(TEMPORAL)),temporal131)
 GO_FLAGS  := -overlay=../../$(BUILD)/temporal/overlay.json \
-    $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod)
+    $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod) $(if $(GO_TAGS),-tags=$(GO_TAGS))
 GO_BUILD  := $(GO_IN) build $(GO_FLAGS) -ldflags='-s -w' -o ../../$(BUILD)/temporal/
 GO_TEST   := $(GO_IN) test $(GO_FLAGS) -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
 temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
@@ -147,7 +149,7 @@ temporal-go:
 
 temporal-suites: temporal-library all
 	@echo "go compiles Temporal's suites; the first time that takes minutes"
-	@$(GO_TEST)/suites -tags TEMPORAL_DEBUG ./suites
+	@$(GO_TEST)/suites -tags TEMPORAL_DEBUG,$(GO_TAGS) ./suites
 	@$(GO_TEST)/plugin ./dsql
 	@$(GO_TEST)/audit ./temporal-check
 	@$(GO_TEST)/visibility ./temporal-visibility
@@ -157,7 +159,7 @@ temporal-suites: temporal-library all
 SUITES ?= --small
 temporal-functional: temporal-library ## some of Temporal's functional tests on dsql local; SUITES=. for all, and SQLite beside it
 	@echo "go compiles Temporal's functional tests; the first time that takes minutes"
-	@GO="$(GO)" MODFILE="$(if $(TEMPORAL),$(CURDIR)/$(BUILD)/temporal/$(TEMPORAL)/go.mod)" \
+	@GO="$(GO)" GOFLAGS="$(if $(GO_TAGS),-tags=$(GO_TAGS))" MODFILE="$(if $(TEMPORAL),$(CURDIR)/$(BUILD)/temporal/$(TEMPORAL)/go.mod)" \
 	    integrations/temporal/test/functional.sh "$(SUITES)"
 
 temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)

@@ -29,7 +29,7 @@ static bool take(struct reader *in, size_t len, struct dsql_span *out)
 
 static bool take_number(struct reader *in, size_t width, uint64_t *out)
 {
-    struct dsql_span bytes;
+    struct dsql_span bytes = {NULL, 0};
     if (!take(in, width, &bytes))
         return false;
     uint64_t number = 0;

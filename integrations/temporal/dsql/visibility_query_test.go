@@ -23,7 +23,7 @@ func (unmapped) GetFieldName(alias, _ string) (string, error) { return alias, ni
 
 func convertVisibility(t *testing.T, text string) (visibilityExpr, error) {
 	t.Helper()
-	params, err := query.NewQueryConverter[visibilityExpr](visibilityConverter{}, namespace.Name("ns"),
+	params, err := newVisibilityConverter(namespace.Name("ns"),
 		searchattribute.TestEsNameTypeMap(), unmapped{}, metrics.NoopMetricsHandler, log.NewNoopLogger()).
 		WithArchetypeID(chasm.UnspecifiedArchetypeID).Convert(text)
 	if err != nil {

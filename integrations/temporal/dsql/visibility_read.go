@@ -105,7 +105,7 @@ func (r *visibilityReader) convert(ask *visibilityAsk) (*query.QueryParams[visib
 	if err != nil {
 		return nil, types, err
 	}
-	params, err := query.NewQueryConverter[visibilityExpr](visibilityConverter{}, ask.namespace, types, mapper, r.metrics, r.logger).
+	params, err := newVisibilityConverter(ask.namespace, types, mapper, r.metrics, r.logger).
 		WithChasmMapper(ask.mapper).
 		WithArchetypeID(ask.archetype).
 		Convert(ask.query)
