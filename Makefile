@@ -159,7 +159,7 @@ temporal-suites: temporal-library all
 SUITES ?= --small
 temporal-functional: temporal-library ## some of Temporal's functional tests on dsql local; SUITES=. for all, and SQLite beside it
 	@echo "go compiles Temporal's functional tests; the first time that takes minutes"
-	@GO="$(GO)" GOFLAGS="$(if $(GO_TAGS),-tags=$(GO_TAGS))" MODFILE="$(if $(TEMPORAL),$(CURDIR)/$(BUILD)/temporal/$(TEMPORAL)/go.mod)" \
+	@GO="$(GO)" TAGS="$(GO_TAGS)" MODFILE="$(if $(TEMPORAL),$(CURDIR)/$(BUILD)/temporal/$(TEMPORAL)/go.mod)" \
 	    integrations/temporal/test/functional.sh "$(SUITES)"
 
 temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, and with two servers (half an hour)

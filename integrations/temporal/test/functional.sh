@@ -4,7 +4,8 @@
 # build/temporal/functional, where functional/store.go joins them, and are nobody's otherwise. With --small a handful
 # of them, on this store only; with --build none. What fails here and not there must be in functional/differences. Tests
 # that give the server a second or two, which a busy machine may not have, are run AGAIN (2) times before that. Each run
-# may take LIMIT (7200) seconds; one that is cut ends with 124. GO is the go to use, MODFILE another module file.
+# may take LIMIT (7200) seconds; one that is cut ends with 124. GO is the go to use, MODFILE another module file, TAGS
+# its build tags.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
 go=${GO:-go} ours=$root/integrations/temporal folder=$root/build/temporal/functional
@@ -46,11 +47,11 @@ build() {
     cd "$folder"
     # Offline, those that the tests need are enough.
     timeout 300 "$go" mod download 2>"$scratch/modules" ||
-        "$go" list -mod=mod -tags test_dep -deps -test ./... >/dev/null 2>&1 || {
+        "$go" list -mod=mod -tags "test_dep${TAGS:+,$TAGS}" -deps -test ./... >/dev/null 2>&1 || {
         echo "functional: Temporal's modules cannot be had, and its tests are left out: $(tail -n 1 "$scratch/modules")"
         exit 0
     }
-    CGO_ENABLED=1 "$go" test -c -mod=mod -tags test_dep,libdsql_functional -overlay "$root/build/temporal/overlay.json" \
+    CGO_ENABLED=1 "$go" test -c -mod=mod -tags "test_dep,libdsql_functional${TAGS:+,$TAGS}" -overlay "$root/build/temporal/overlay.json" \
         -ldflags='-s -w' -o functional .
 }
 
