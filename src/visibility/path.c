@@ -352,10 +352,10 @@ static void split_at_open(struct dsql_vis_path *path, size_t i, const struct bou
  */
 static void stop_at_start(struct dsql_vis_path *path, int64_t last)
 {
-    struct dsql_vis_scan behind = {DSQL_VIS_BY_VALUE, &skew,     last + 1,
-                                   DSQL_VIS_OPEN,     INT64_MIN, INT64_MAX};
     if (path->scan_count == DSQL_VIS_SCANS_MAX || last == DSQL_VIS_CLOSE_MAX)
         return;
+    struct dsql_vis_scan behind = {DSQL_VIS_BY_VALUE, &skew,     last + 1,
+                                   DSQL_VIS_OPEN,     INT64_MIN, INT64_MAX};
     for (size_t i = 0; i < path->scan_count; i++) {
         struct dsql_vis_scan *scan = &path->scans[i];
         if (scan->first == DSQL_VIS_OPEN || scan->last <= last)

@@ -54,7 +54,7 @@ case_ key env AWS_ACCESS_KEY_ID=AKIAWRONG "$dsql" doctor --timeout 30s
 case_ nokeys env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY -u AWS_SESSION_TOKEN "$dsql" doctor --timeout 30s
 case_ refused d --endpoint localhost:1
 case_ user d --user nobody_here
-case_ roots env PGSSLROOTCERT= "$dsql" doctor --timeout 30s
+case_ roots env -u SSL_CERT_FILE PGSSLROOTCERT= "$dsql" doctor --timeout 30s
 case_ noroots env PGSSLROOTCERT=/nonexistent "$dsql" doctor --timeout 30s
 case_ mismatch d --endpoint "another.name:$port"
 case_ warn env DSQL_POOL_MAX_OPN=5 DSQL_RESERVOIR_ENABLED=true "$dsql" doctor --timeout 30s

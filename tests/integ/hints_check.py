@@ -34,7 +34,7 @@ headers = "".join(read(os.path.join(source, "include/dsql", name)) for name in o
 codes = set(re.findall(r"\bDSQL_[A-Z_]+\b", headers))
 codes |= {"DSQL_" + name for name in re.findall(r"^\s*X\((\w+),", headers, re.M)}
 aliases = set(re.findall(r'\{DSQL_SETTING_\w+, "(\w+)"\}', read(os.path.join(source, "src/config/table.c"))))
-others = {"DSQL_LOCAL_CONTROL", "DSQL_LOCAL_ARN"}  # of `dsql local env`
+others = {"DSQL_LOCAL_CONTROL", "DSQL_LOCAL_ARN", "DSQL_LOCAL_TRUST_STORE"}  # of `dsql local env`
 
 seen = 0
 for folder, _, names in os.walk(os.path.join(source, "src")):

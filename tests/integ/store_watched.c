@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dsql/visibility.h"
+#include "dsql/visibility_query.h"
 #include "support/http_server.h"
 #include "support/store.h"
 
@@ -26,6 +28,35 @@ static enum dsql_rc take_over(struct dsql_store_tx *tx, void *arg, struct dsql_e
     struct dsql_UpdateShards update = {shard, 1, STR("d"), STR("e")};
     enum dsql_rc rc = dsql_call_ReadLockShards(fix.store, tx, &lock, NULL, err);
     return rc ? rc : dsql_call_UpdateShards(fix.store, tx, &update, 1, NULL, err);
+}
+
+/* Lists all runs of a namespace: a condition that is an AND of nothing. */
+static enum dsql_rc list(struct dsql_visibility *visibility, struct dsql_err *err)
+{
+    static const char all[] = {1, 'A', 0, 0};
+    const struct dsql_visibility_query query = {STR("ns"), {all, sizeof(all)}};
+    struct dsql_visibility_page page = {0};
+    enum dsql_rc rc =
+        dsql_visibility_list(visibility, &query, 10, (struct dsql_slice){0}, NULL, &page, err);
+    dsql_visibility_page_fini(&page);
+    return rc;
+}
+
+static struct dsql_visibility *open_visibility(void)
+{
+    struct dsql_err err = {0};
+    struct dsql_visibility *visibility;
+    struct dsql_visibility_options options;
+    const struct dsql_visibility_record run = {.namespace_id = STR("ns"),
+                                               .run_id = STR("run"),
+                                               .version = 1,
+                                               .status = 1,
+                                               .close_us = DSQL_VISIBILITY_OPEN,
+                                               .workflow_id = STR("workflow")};
+    dsql_visibility_options_default(&options);
+    REQUIRE_OK(dsql_visibility_open(fix.pool, &options, &visibility, &err));
+    REQUIRE_OK(dsql_visibility_record(visibility, DSQL_VISIBILITY_STARTED, &run, NULL, NULL, &err));
+    return visibility;
 }
 
 static enum dsql_rc save(struct dsql_tx *tx, void *arg, struct dsql_err *err)
@@ -67,6 +98,7 @@ int main(void)
     shard = fixture_shard(&fix);
     struct dsql_InsertIntoShards first = {shard, 1, STR("d"), STR("e")};
     REQUIRE_OK(dsql_call_InsertIntoShards(fix.store, NULL, &first, 1, NULL, &err));
+    struct dsql_visibility *visibility = open_visibility();
     http_server_start(&server, answer, NULL);
     printf("%s\n", server.url);
     (void)fflush(stdout);
@@ -77,10 +109,13 @@ int main(void)
         REQUIRE(!rc || !is_own_fault(rc), "%s", err.message);
         rc = dsql_store_run(fix.store, "UpdateShard", take_over, NULL, NULL, &err);
         REQUIRE(!rc || !is_own_fault(rc), "%s", err.message);
+        rc = list(visibility, &err);
+        REQUIRE(!rc || !is_own_fault(rc), "%s", err.message);
         rc = dsql_tx_run(fix.pool, "save", save, NULL, NULL, &err);
         REQUIRE(rc != DSQL_OK, "a savepoint");
     }
     http_server_stop(&server);
+    dsql_visibility_close(visibility);
     fixture_close(&fix);
     return 0;
 }
