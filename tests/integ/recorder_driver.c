@@ -35,6 +35,47 @@ static void set_fault(const char *text)
         exit(1);
 }
 
+/* A tenth of the time: the faults it begins with, whether callers rest, so that connections grow
+ * old unused, and what the recording has to show before the next one begins. */
+static const struct phase {
+    const char *faults;
+    bool rest;
+    const char *shows[2];
+} phases[] = {
+    {.shows = {"callers wait", ": broken"}},
+    {.faults = "drop=50%", .shows = {": server_closed"}},
+    {.faults = "throttle=2x drop=50%", .shows = {": throttled"}},
+    {.rest = true, .shows = {"a successor for an aging one"}},
+    {.faults = "connect-latency=600ms drop=50%",
+     .shows = {"the connect took too long", ": network"}},
+    {.faults = NULL},
+    {.faults = "connect-latency=0ms expire=1x drop=50%", .shows = {": token_expired"}},
+    {.rest = true, .shows = {": expiring_soon_on_scan"}},
+    {.faults = "deny=1x drop=100%", .shows = {": denied"}},
+    {.shows = {": insufficient_remaining_lifetime"}},
+};
+enum { PHASES = sizeof(phases) / sizeof(phases[0]), TRIES = 500 };
+
+/* The recording is replayed while it is written: what is cut off at its end does not matter here.
+ */
+static bool recorded(const char *text)
+{
+    char command[512];
+    (void)snprintf(command, sizeof(command),
+                   "%s sim replay \"$DSQL_TRACE\" 2>/dev/null | grep -q -- '%s'", getenv("DSQL"),
+                   text);
+    return system(command) == 0; // NOLINT(cert-env33-c): the command is the test's own
+}
+
+/* A busy machine needs longer. What never comes is left to recorder.sh, which names it. */
+static void wait_until_recorded(const struct phase *phase)
+{
+    int tries = TRIES;
+    for (size_t i = 0; i < sizeof(phase->shows) / sizeof(phase->shows[0]) && phase->shows[i]; i++)
+        while (!recorded(phase->shows[i]) && tries-- > 0)
+            sleep_ms(200);
+}
+
 static void *work(void *arg)
 {
     struct dsql_rng rng = dsql_rng_seeded(seed * 1000 + (uint64_t)(uintptr_t)arg);
@@ -83,21 +124,14 @@ int main(int argc, char **argv)
     for (uintptr_t i = 0; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)) != 0)
             return 1;
-    /* What each tenth of the time begins with. */
-    static const char *const faults[10] = {
-        [1] = "drop=50%",
-        [2] = "throttle=2x drop=50%",
-        [4] = "connect-latency=600ms drop=50%",
-        [6] = "connect-latency=0ms expire=1x drop=50%",
-        [8] = "deny=1x drop=100%",
-    };
-    int first = (int)(seed % 10);
-    for (int n = 0; n < 10; n++) {
-        int i = (first + n) % 10;
-        atomic_store(&rest, i == 3 || i == 7); /* connections grow old unused */
-        if (faults[i])
-            set_fault(faults[i]);
+    int first = (int)(seed % PHASES);
+    for (int n = 0; n < PHASES; n++) {
+        const struct phase *phase = &phases[(first + n) % PHASES];
+        atomic_store(&rest, phase->rest);
+        if (phase->faults)
+            set_fault(phase->faults);
         sleep_ms(tenth_ms);
+        wait_until_recorded(phase);
     }
     atomic_store(&rest, false);
     atomic_store(&stop, true);
