@@ -1,6 +1,7 @@
 /* Rows as one piece of memory, and that memory as structs. */
 #include <stdlib.h>
 
+#include "base/flat.h"
 #include "temporal/call.h"
 #include "temporal/key.h"
 
@@ -15,30 +16,15 @@ void dsql_result_clear(struct dsql_result *result, size_t columns)
     *result = (struct dsql_result){.columns = columns, .data = result->data, .cap = result->cap};
 }
 
-static enum dsql_rc make_room(struct dsql_result *result, size_t more)
+static bool has_room(struct dsql_result *result, size_t more)
 {
-    size_t need = result->len + more;
-    if (need <= result->cap)
-        return DSQL_OK;
-    size_t cap = result->cap ? result->cap : 256;
-    while (cap < need)
-        cap *= 2;
-    unsigned char *grown = realloc(result->data, cap);
-    if (!grown)
-        return DSQL_NO_MEMORY;
-    result->data = grown;
-    result->cap = cap;
-    return DSQL_OK;
+    return dsql_flat_reserve(&result->data, &result->cap, result->len + more);
 }
 
-/* Room is there. A NULL has a length of -1 and no bytes. */
-static void put(struct dsql_result *result, const void *bytes, int32_t len)
+/* Room is there. */
+static void put(struct dsql_result *result, const void *bytes, size_t len)
 {
-    memcpy(result->data + result->len, &len, sizeof(len));
-    result->len += sizeof(len);
-    if (len > 0)
-        memcpy(result->data + result->len, bytes, (size_t)len);
-    result->len += len > 0 ? (size_t)len : 0;
+    result->len += dsql_flat_put(result->data + result->len, bytes, len);
 }
 
 static bool read_number(enum dsql_op_type type, const struct dsql_rows *rows, size_t row,
@@ -63,10 +49,10 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
     size_t len = 0;
     int64_t number;
     const void *bytes = dsql_rows_bytes(rows, row, column, &len);
-    if (make_room(result, sizeof(int32_t) + (len > sizeof(number) ? len : sizeof(number))))
+    if (!has_room(result, dsql_flat_size(len > sizeof(number) ? len : sizeof(number))))
         return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
     if (!bytes) {
-        put(result, NULL, -1);
+        put(result, NULL, 0);
         return DSQL_OK;
     }
     bool ok = true;
@@ -76,14 +62,12 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
         dsql_large_may_be(call->op->columns, call->op->column_count, column - 1))
         call->marked = true;
     if (type == DSQL_OP_TEXT || type == DSQL_OP_BYTES || type == DSQL_OP_UUID) {
-        put(result, bytes, (int32_t)len);
+        put(result, bytes, len);
     } else if (type == DSQL_OP_KEY) {
         size_t decoded = 0;
-        char *at = (char *)result->data + result->len + sizeof(int32_t);
+        char *at = (char *)result->data + result->len + dsql_flat_size(0);
         ok = dsql_key_decode((struct dsql_span){bytes, len}, at, &decoded);
-        int32_t short_len = (int32_t)decoded;
-        memcpy(result->data + result->len, &short_len, sizeof(short_len));
-        result->len += sizeof(short_len) + decoded;
+        put(result, at, decoded);
     } else {
         ok = read_number(type, rows, row, column, &number);
         if (ok)
@@ -120,12 +104,12 @@ static enum dsql_rc add_packed(struct dsql_call *call, int64_t last, struct dsql
     for (int64_t id = last - (int64_t)count + 1; dsql_pack_next(&pack, &task); id++) {
         if (id < wanted->min || id >= wanted->max || (int64_t)result->rows >= wanted->rows)
             continue;
-        if (make_room(result,
-                      3 * sizeof(int32_t) + sizeof(id) + task.value.len + task.encoding.len))
+        if (!has_room(result, dsql_flat_size(sizeof(id)) + dsql_flat_size(task.value.len) +
+                                  dsql_flat_size(task.encoding.len)))
             return dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory");
         put(result, &id, sizeof(id));
-        put(result, task.value.ptr, (int32_t)task.value.len);
-        put(result, task.encoding.ptr, (int32_t)task.encoding.len);
+        put(result, task.value.ptr, task.value.len);
+        put(result, task.encoding.ptr, task.encoding.len);
         result->rows++;
     }
     return DSQL_OK;
@@ -177,27 +161,22 @@ enum dsql_rc dsql_result_add(struct dsql_call *call, const struct dsql_rows *row
 
 void dsql_result_patch(struct dsql_result *result, size_t column, int64_t value)
 {
-    size_t at = 0;
-    int32_t len;
-    for (;; column--) {
-        memcpy(&len, result->data + at, sizeof(len));
-        at += sizeof(len);
-        if (column == 0)
-            break;
-        at += len > 0 ? (size_t)len : 0;
+    struct dsql_slice old;
+    size_t at = 0, size = dsql_flat_get(result->data, &old);
+    for (; column > 0; column--) {
+        at += size;
+        size = dsql_flat_get(result->data + at, &old);
     }
-    assert(len == sizeof(value));
-    memcpy(result->data + at, &value, sizeof(value));
+    assert(old.len == sizeof(value));
+    (void)dsql_flat_put(result->data + at, &value, sizeof(value));
 }
 
 /* One value into its place in a struct. */
-static void read_value(const struct dsql_op_field *field, const unsigned char *bytes, int32_t len,
-                       char *out)
+static void read_value(const struct dsql_op_field *field, struct dsql_slice value, char *out)
 {
     int64_t number = DSQL_NULL_I64;
-    struct dsql_slice slice = {len >= 0 ? bytes : NULL, len > 0 ? (size_t)len : 0};
-    if (len == sizeof(number))
-        memcpy(&number, bytes, sizeof(number));
+    if (value.len == sizeof(number))
+        memcpy(&number, value.ptr, sizeof(number));
     if (field->type == DSQL_OP_I4) {
         int32_t narrow = (int32_t)number;
         memcpy(out, &narrow, sizeof(narrow));
@@ -208,10 +187,10 @@ static void read_value(const struct dsql_op_field *field, const unsigned char *b
         memcpy(out, &number, sizeof(number));
     } else if (field->type == DSQL_OP_UUID && !field->nullable) {
         memset(out, 0, sizeof(struct dsql_id));
-        if (len == sizeof(struct dsql_id))
-            memcpy(out, bytes, sizeof(struct dsql_id));
+        if (value.len == sizeof(struct dsql_id))
+            memcpy(out, value.ptr, sizeof(struct dsql_id));
     } else {
-        memcpy(out, &slice, sizeof(slice));
+        memcpy(out, &value, sizeof(value));
     }
 }
 
@@ -222,12 +201,9 @@ bool dsql_result_next(struct dsql_result *result, enum dsql_op op, void *row)
         return false;
     assert(result->columns == info->column_count);
     for (size_t column = 0; column < info->column_count; column++) {
-        int32_t len;
-        memcpy(&len, result->data + result->at, sizeof(len));
-        result->at += sizeof(len);
-        read_value(&info->columns[column], result->data + result->at, len,
-                   (char *)row + info->columns[column].offset);
-        result->at += len > 0 ? (size_t)len : 0;
+        struct dsql_slice value;
+        result->at += dsql_flat_get(result->data + result->at, &value);
+        read_value(&info->columns[column], value, (char *)row + info->columns[column].offset);
     }
     result->row++;
     return true;

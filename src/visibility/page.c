@@ -1,6 +1,7 @@
 /* Runs as one piece of memory, and that memory as structs. */
 #include <stdlib.h>
 
+#include "base/flat.h"
 #include "visibility/read.h"
 
 void dsql_visibility_page_fini(struct dsql_visibility_page *page)
@@ -50,30 +51,10 @@ static const struct {
 };
 static_assert(DSQL_COUNT_OF(members) == DSQL_VIS_RUN_COLUMNS, "one for each column");
 
-static bool make_room(struct dsql_visibility_page *page, size_t more)
-{
-    size_t need = page->len + more, cap = page->cap ? page->cap : 1024;
-    if (need <= page->cap)
-        return true;
-    while (cap < need)
-        cap *= 2;
-    unsigned char *grown = realloc(page->data, cap);
-    if (!grown)
-        return false;
-    page->data = grown;
-    page->cap = cap;
-    return true;
-}
-
 /* Room is there. */
 static void put(struct dsql_visibility_page *page, const void *bytes, size_t len)
 {
-    int32_t short_len = bytes ? (int32_t)len : -1;
-    memcpy(page->data + page->len, &short_len, sizeof(short_len));
-    page->len += sizeof(short_len);
-    if (bytes && len > 0)
-        memcpy(page->data + page->len, bytes, len);
-    page->len += bytes ? len : 0;
+    page->len += dsql_flat_put(page->data + page->len, bytes, len);
 }
 
 static bool add_member(struct dsql_visibility_page *page, enum kind kind,
@@ -107,7 +88,8 @@ enum dsql_rc dsql_vis_page_add(struct dsql_visibility_page *page, const struct d
     for (size_t i = 0; i < DSQL_COUNT_OF(members); i++) {
         size_t len = 0;
         (void)dsql_rows_bytes(rows, row, column + i, &len);
-        bool has_room = make_room(page, sizeof(int32_t) + sizeof(int64_t) + len);
+        bool has_room = dsql_flat_reserve(&page->data, &page->cap,
+                                          page->len + dsql_flat_size(sizeof(int64_t) + len));
         if (has_room && add_member(page, members[i].kind, rows, row, column + i))
             continue;
         page->len = before;
@@ -126,19 +108,15 @@ bool dsql_visibility_next(struct dsql_visibility_page *page, struct dsql_visibil
     for (size_t i = 0; i < DSQL_COUNT_OF(members); i++) {
         char *out = (char *)run + members[i].offset;
         int64_t number = DSQL_NULL_I64;
-        int32_t len;
-        memcpy(&len, page->data + page->at, sizeof(len));
-        page->at += sizeof(len);
-        struct dsql_slice slice = {len >= 0 ? page->data + page->at : NULL,
-                                   len > 0 ? (size_t)len : 0};
+        struct dsql_slice value;
+        page->at += dsql_flat_get(page->data + page->at, &value);
         if (members[i].kind == BYTES) {
-            memcpy(out, &slice, sizeof(slice));
+            memcpy(out, &value, sizeof(value));
         } else {
-            if (len == sizeof(number))
-                memcpy(&number, slice.ptr, sizeof(number));
+            if (value.len == sizeof(number))
+                memcpy(&number, value.ptr, sizeof(number));
             memcpy(out, &number, sizeof(number));
         }
-        page->at += slice.len;
     }
     page->row++;
     return true;

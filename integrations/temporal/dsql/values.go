@@ -140,36 +140,41 @@ func optionalBytes(b []byte) any {
 	return b
 }
 
-// answer is what a call brought back. Rows are read field by field, in the order of the catalogue;
-// their bytes share one piece of memory.
-type answer struct {
-	affected int64
-	rows     int
-	data     []byte
-}
+// flat is values behind each other in one piece of memory, as libdsql's src/base/flat.h has them. They are taken one by
+// one.
+type flat struct{ data []byte }
 
-func (a *answer) next() []byte {
-	n := int32(binary.NativeEndian.Uint32(a.data))
-	a.data = a.data[4:]
+func (f *flat) next() []byte {
+	n := int32(binary.NativeEndian.Uint32(f.data))
+	f.data = f.data[4:]
 	if n < 0 {
 		return nil
 	}
-	field := a.data[:n:n]
-	a.data = a.data[n:]
+	field := f.data[:n:n]
+	f.data = f.data[n:]
 	return field
 }
 
-func (a *answer) i64() int64 {
-	if field := a.next(); field != nil {
+// i64 is 0 for NULL.
+func (f *flat) i64() int64 {
+	if field := f.next(); field != nil {
 		return int64(binary.NativeEndian.Uint64(field))
 	}
 	return 0
 }
 
+func (f *flat) text() string { return string(f.next()) }
+
+// answer is what a call brought back. Rows are read field by field, in the order of the catalogue.
+type answer struct {
+	affected int64
+	rows     int
+	flat
+}
+
 func (a *answer) i32() int32    { return int32(a.i64()) }
 func (a *answer) bool() bool    { return a.i64() != 0 }
 func (a *answer) bytes() []byte { return a.next() }
-func (a *answer) text() string  { return string(a.next()) }
 
 func (a *answer) time() time.Time {
 	t := time.UnixMicro(a.i64()).UTC()

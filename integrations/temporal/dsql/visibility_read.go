@@ -286,30 +286,8 @@ func visibilityGroupValue(group string, types searchattribute.NameTypeMap, slice
 	return sadefs.EncodeValue(value, kind)
 }
 
-// A visibilityCursor goes over the flat memory of a page: see struct dsql_visibility_page.
-type visibilityCursor struct{ rest []byte }
-
-func (c *visibilityCursor) next() []byte {
-	size := int32(binary.NativeEndian.Uint32(c.rest))
-	c.rest = c.rest[4:]
-	if size < 0 {
-		return nil
-	}
-	value := c.rest[:size:size]
-	c.rest = c.rest[size:]
-	return value
-}
-
-func (c *visibilityCursor) text() string { return string(c.next()) }
-
-// number is 0 for what is not there.
-func (c *visibilityCursor) number() int64 {
-	value := c.next()
-	if value == nil {
-		return 0
-	}
-	return int64(binary.NativeEndian.Uint64(value))
-}
+// A visibilityCursor goes over the members of a page: see struct dsql_visibility_page.
+type visibilityCursor struct{ flat }
 
 // time is the zero time for what is not there.
 func (c *visibilityCursor) time() time.Time {
@@ -324,7 +302,7 @@ func visibilityRuns(page *C.struct_dsql_visibility_page, types searchattribute.N
 	if page.rows == 0 {
 		return nil, nil
 	}
-	cursor := visibilityCursor{C.GoBytes(unsafe.Pointer(page.data), C.int(page.len))}
+	cursor := visibilityCursor{flat{C.GoBytes(unsafe.Pointer(page.data), C.int(page.len))}}
 	runs := make([]*store.InternalExecutionInfo, page.rows)
 	for i := range runs {
 		run, err := visibilityRun(&cursor, types)
@@ -341,9 +319,9 @@ func visibilityRun(c *visibilityCursor, types searchattribute.NameTypeMap) (*sto
 	run := &store.InternalExecutionInfo{
 		RunID: c.text(), WorkflowID: c.text(), TypeName: c.text(),
 		StartTime: c.time(), ExecutionTime: c.time(), CloseTime: c.time(),
-		Status:        enumspb.WorkflowExecutionStatus(c.number()),
-		HistoryLength: c.number(), HistorySizeBytes: c.number(),
-		ExecutionDuration: time.Duration(c.number()), StateTransitionCount: c.number(),
+		Status:        enumspb.WorkflowExecutionStatus(c.i64()),
+		HistoryLength: c.i64(), HistorySizeBytes: c.i64(),
+		ExecutionDuration: time.Duration(c.i64()), StateTransitionCount: c.i64(),
 	}
 	memo, encoding := c.next(), c.text()
 	run.Memo = persistence.NewDataBlob(memo, encoding)
