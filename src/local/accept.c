@@ -9,14 +9,15 @@
  * 3. When there is no descriptor or memory for another connection, the listener rests: it would be
  *    ready at once again, and fail again.
  */
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "local/front.h"
+#include "net/listen.h"
 
 enum { ACCEPTS_MAX = 64, BACKLOG = 4096 };
 
@@ -157,22 +158,10 @@ static void accept_some(struct dsql_watch *watch, uint32_t events)
 
 enum dsql_rc dsql_accept_open(struct dsql_front *front, struct dsql_err *err)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(front->options->port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(address);
-    int yes = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    front->listener.fd = fd;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, BACKLOG) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
-        (void)dsql_err_set(err, DSQL_IO, "can't listen on 127.0.0.1:%u: %s",
-                           (unsigned)front->options->port, strerror(errno));
-        dsql_err_hint(err, "choose another --port, or 0 for any");
-        return DSQL_IO;
-    }
-    front->options->port = ntohs(address.sin_port);
+    enum dsql_rc rc =
+        dsql_listen_loopback(&front->options->port, BACKLOG, &front->listener.fd, err);
+    if (rc)
+        return rc;
     front->listener.ready = accept_some;
     front->rest.due = rest_over;
     dsql_loop_watch(&front->loop, &front->listener, EPOLLIN);

@@ -1,8 +1,6 @@
 #include "local/aside.h"
 
-#include <errno.h>
-#include <sys/socket.h>
-
+#include "net/stream.h"
 #include "pgwire/put_frontend.h"
 
 enum { READ_CHUNK = 16 << 10, MESSAGE_MOST = 1 << 20 };
@@ -22,21 +20,14 @@ static void close_it(struct dsql_aside *aside)
 
 static void flush(struct dsql_aside *aside)
 {
-    struct dsql_span waiting = dsql_outbox_waiting(&aside->out);
-    while (waiting.len > 0 && !aside->out.bytes.cut) {
-        ssize_t sent = send(aside->watch.fd, waiting.ptr, waiting.len, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            break;
-        dsql_outbox_sent(&aside->out, (size_t)sent);
-        waiting = dsql_outbox_waiting(&aside->out);
-    }
-    if (aside->out.bytes.cut || (waiting.len > 0 && errno != EAGAIN))
+    const struct dsql_stream stream = {aside->watch.fd, NULL};
+    enum dsql_stream_state state =
+        aside->out.bytes.cut ? DSQL_STREAM_ENDED : dsql_stream_write(stream, &aside->out);
+    if (state == DSQL_STREAM_ENDED)
         close_it(aside);
     else
         dsql_loop_watch(aside->loop, &aside->watch,
-                        EPOLLIN | EPOLLRDHUP | (waiting.len > 0 ? EPOLLOUT : 0u));
+                        EPOLLIN | EPOLLRDHUP | (state == DSQL_STREAM_WAITS ? EPOLLOUT : 0u));
 }
 
 static void take(struct dsql_aside *aside, const struct dsql_pg_piece *piece)
@@ -62,12 +53,13 @@ static void ready(struct dsql_watch *watch, uint32_t events)
     static char chunk[READ_CHUNK]; /* one loop, one thread */
     struct dsql_aside *aside = DSQL_CONTAINER_OF(watch, struct dsql_aside, watch);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
-        ssize_t got = recv(watch->fd, chunk, sizeof(chunk), 0);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        const struct dsql_stream stream = {watch->fd, NULL};
+        size_t got;
+        if (dsql_stream_read(stream, chunk, sizeof(chunk), &got) == DSQL_STREAM_ENDED) {
             close_it(aside);
             return;
         }
-        struct dsql_span bytes = {chunk, got > 0 ? (size_t)got : 0};
+        struct dsql_span bytes = {chunk, got};
         struct dsql_pg_piece piece;
         struct dsql_err err;
         while (watch->fd >= 0) {

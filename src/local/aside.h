@@ -6,9 +6,9 @@
 #ifndef DSQL_LOCAL_ASIDE_H
 #define DSQL_LOCAL_ASIDE_H
 
-#include "local/loop.h"
-#include "local/outbox.h"
 #include "local/postgres.h"
+#include "net/loop.h"
+#include "net/outbox.h"
 #include "pgwire/backend.h"
 #include "pgwire/frame.h"
 

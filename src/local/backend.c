@@ -1,11 +1,10 @@
 #include "local/backend.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "local/front.h"
+#include "net/stream.h"
 #include "pgwire/put_frontend.h"
 
 enum { READ_CHUNK = 64 << 10, LOOK_AT = 32 };
@@ -37,9 +36,9 @@ static void list_remove(struct dsql_backend *backend)
     list->count--;
 }
 
-static void bury(struct dsql_corpse *corpse)
+static void free_now(struct dsql_deferred_free *ending)
 {
-    struct dsql_backend *backend = DSQL_CONTAINER_OF(corpse, struct dsql_backend, corpse);
+    struct dsql_backend *backend = DSQL_CONTAINER_OF(ending, struct dsql_backend, ending);
     dsql_outbox_fini(&backend->out);
     dsql_pg_framer_fini(&backend->in);
     explicit_bzero(backend->startup, backend->startup_len); /* it shows the client's secret */
@@ -65,7 +64,7 @@ static void close_one(struct dsql_backend *backend)
     if (backend->session)
         detach(backend);
     front->backends.count--;
-    dsql_loop_mourn(&front->loop, &backend->corpse, bury);
+    dsql_loop_free_later(&front->loop, &backend->ending, free_now);
 }
 
 static bool is_alike(const struct dsql_backend *backend, const struct dsql_session *session)
@@ -220,19 +219,9 @@ static void lose(struct dsql_backend *backend)
 
 static void write_out(struct dsql_backend *backend)
 {
-    struct dsql_span waiting = dsql_outbox_waiting(&backend->out);
-    while (waiting.len > 0) {
-        ssize_t sent = send(backend->watch.fd, waiting.ptr, waiting.len, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0) {
-            if (errno != EAGAIN)
-                lose(backend);
-            return;
-        }
-        dsql_outbox_sent(&backend->out, (size_t)sent);
-        waiting = dsql_outbox_waiting(&backend->out);
-    }
+    const struct dsql_stream stream = {backend->watch.fd, NULL};
+    if (dsql_stream_write(stream, &backend->out) == DSQL_STREAM_ENDED)
+        lose(backend);
 }
 
 void dsql_backend_flush(struct dsql_backend *backend)
@@ -261,10 +250,13 @@ static void on_piece(struct dsql_backend *backend, const struct dsql_pg_piece *p
 static void read_in(struct dsql_backend *backend)
 {
     static char chunk[READ_CHUNK]; /* one loop, one thread */
-    ssize_t got = recv(backend->watch.fd, chunk, sizeof(chunk), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+    const struct dsql_stream stream = {backend->watch.fd, NULL};
+    size_t got;
+    enum dsql_stream_state state = dsql_stream_read(stream, chunk, sizeof(chunk), &got);
+    if (state == DSQL_STREAM_WAITS)
         return;
-    if (got <= 0) { /* PostgreSQL ended the session: what it said last is still on its way */
+    if (state == DSQL_STREAM_ENDED) { /* PostgreSQL ended the session: what it said last is still on
+                                         its way */
         struct dsql_session *session = backend->session;
         close_one(backend);
         if (session && session->state != DSQL_SESSION_DEAD) {
@@ -273,7 +265,7 @@ static void read_in(struct dsql_backend *backend)
         }
         return;
     }
-    struct dsql_span bytes = {chunk, (size_t)got};
+    struct dsql_span bytes = {chunk, got};
     struct dsql_pg_piece piece;
     struct dsql_err err;
     while (backend->watch.fd >= 0) {

@@ -12,8 +12,8 @@
 #ifndef DSQL_LOCAL_BACKEND_H
 #define DSQL_LOCAL_BACKEND_H
 
-#include "local/loop.h"
-#include "local/outbox.h"
+#include "net/loop.h"
+#include "net/outbox.h"
 #include "pgwire/frame.h"
 
 struct dsql_front;
@@ -29,7 +29,7 @@ struct dsql_backend {
     struct dsql_session *session; /* whom it serves; NULL for nobody */
     struct dsql_backend *next, *prev;
     struct dsql_backend_list *list; /* S1 */
-    struct dsql_corpse corpse;
+    struct dsql_deferred_free ending;
     struct dsql_watch watch;
     struct dsql_outbox out;
     struct dsql_pg_framer in;

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/shown.h"
+#include "net/listen.h"
 
 enum { PEERS_MAX = 16, ASK_LIMIT_S = 30 };
 
@@ -16,7 +16,7 @@ enum { PEERS_MAX = 16, ASK_LIMIT_S = 30 };
 struct dsql_control_peer {
     struct dsql_control *control;
     struct dsql_control_peer *next;
-    struct dsql_corpse corpse;
+    struct dsql_deferred_free ending;
     struct dsql_watch watch;
     struct dsql_strbuf question, answer;
     size_t sent;
@@ -94,9 +94,9 @@ enum dsql_rc dsql_control_answer(struct dsql_control *control, struct dsql_span 
     return DSQL_OK;
 }
 
-static void bury(struct dsql_corpse *corpse)
+static void free_now(struct dsql_deferred_free *ending)
 {
-    struct dsql_control_peer *peer = DSQL_CONTAINER_OF(corpse, struct dsql_control_peer, corpse);
+    struct dsql_control_peer *peer = DSQL_CONTAINER_OF(ending, struct dsql_control_peer, ending);
     dsql_strbuf_fini(&peer->question);
     if (peer->answer.ptr) /* it may hold keys */
         explicit_bzero(peer->answer.ptr, peer->answer.len);
@@ -111,7 +111,7 @@ static void end_peer(struct dsql_control_peer *peer)
         at = &(*at)->next;
     *at = peer->next;
     dsql_loop_close(&peer->watch);
-    dsql_loop_mourn(&peer->control->front->loop, &peer->corpse, bury);
+    dsql_loop_free_later(&peer->control->front->loop, &peer->ending, free_now);
 }
 
 static void answer_peer(struct dsql_control_peer *peer)
@@ -200,39 +200,18 @@ static void accept_peer(struct dsql_watch *watch, uint32_t events)
     dsql_loop_watch(&control->front->loop, &peer->watch, EPOLLIN);
 }
 
-static bool address_of(const char *path, struct sockaddr_un *address)
-{
-    struct dsql_strbuf text;
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    dsql_strbuf_init(&text, address->sun_path, sizeof(address->sun_path));
-    dsql_strbuf_add_str(&text, path);
-    return !text.cut;
-}
-
 enum dsql_rc dsql_control_open(struct dsql_control *control, const char *path, struct dsql_err *err)
 {
-    struct sockaddr_un address;
     struct dsql_strbuf kept;
     dsql_strbuf_init(&kept, control->path, sizeof(control->path));
     dsql_strbuf_add_str(&kept, path);
     control->peers = NULL;
     control->rest = (struct dsql_timer){.due = rest_over};
     control->listener = (struct dsql_watch){.fd = -1, .ready = accept_peer};
-    if (!address_of(path, &address))
-        return dsql_err_set(err, DSQL_INVALID, "the path %.100s is too long for a socket", path);
-    (void)unlink(path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    mode_t old = umask(0177); /* for its owner only, from the first moment */
-    bool ok = fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-              listen(fd, PEERS_MAX) == 0;
-    (void)umask(old);
-    if (!ok) {
-        (void)dsql_err_set(err, DSQL_IO, "can't listen at %.200s: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return DSQL_IO;
-    }
-    control->listener.fd = fd;
+    /* For its owner only. */
+    enum dsql_rc rc = dsql_listen_unix(path, 0600, PEERS_MAX, &control->listener.fd, err);
+    if (rc)
+        return rc;
     dsql_loop_watch(&control->front->loop, &control->listener, EPOLLIN);
     return DSQL_OK;
 }
@@ -283,7 +262,7 @@ enum dsql_rc dsql_control_ask(const char *path, struct dsql_span question,
     struct dsql_strbuf all;
     char chunk[4096];
     ssize_t got = -1;
-    if (!address_of(path, &address) || question.len >= DSQL_CONTROL_REQUEST_MAX)
+    if (!dsql_unix_address(path, &address) || question.len >= DSQL_CONTROL_REQUEST_MAX)
         return dsql_err_set(err, DSQL_INVALID, "%.200s is no control socket", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||

@@ -3,7 +3,7 @@
  * enforces the service's rules, and passes the rest to a private PostgreSQL. One process, one event
  * loop, no thread per connection.
  *
- *     loop.c       sockets and timers            front.c      limits, counting
+ *     front.c      limits, counting
  *     accept.c     new connections, and those before login
  *     session.c    one client: TLS and bytes     login.c      startup packet, token
  *     relay.c      its statements on their way to PostgreSQL; answer.c the way back
@@ -36,14 +36,14 @@
 #include "local/counts.h"
 #include "local/fault.h"
 #include "local/keys.h"
-#include "local/loop.h"
 #include "local/names.h"
-#include "local/outbox.h"
 #include "local/postgres.h"
 #include "local/sql_cache.h"
 #include "local/sql_tx.h"
 #include "local/stale.h"
 #include "local/unblock.h"
+#include "net/loop.h"
+#include "net/outbox.h"
 #include "pgwire/frame.h"
 
 #define DSQL_LOCAL_OC001 "schema has been updated by another transaction (OC001)"
@@ -97,7 +97,7 @@ struct dsql_session {
     struct dsql_session *login_next, *login_prev;
     bool logging_in; /* on the list of those before login */
     struct dsql_mono began;
-    struct dsql_corpse corpse;
+    struct dsql_deferred_free ending;
     enum dsql_session_state state;
     bool admitted;       /* counts against open_max */
     bool asked_gss;      /* for GSS encryption, which is granted never and may be asked once */

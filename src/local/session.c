@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 
 #include "local/front.h"
+#include "net/stream.h"
 #include "pgwire/put_backend.h"
 #include "pgwire/startup.h"
 
@@ -29,9 +30,9 @@ void dsql_session_begin(struct dsql_session *session)
     dsql_loop_watch(&session->front->loop, &session->client, EPOLLIN | EPOLLET);
 }
 
-static void bury(struct dsql_corpse *corpse)
+static void free_now(struct dsql_deferred_free *ending)
 {
-    struct dsql_session *session = DSQL_CONTAINER_OF(corpse, struct dsql_session, corpse);
+    struct dsql_session *session = DSQL_CONTAINER_OF(ending, struct dsql_session, ending);
     assert(session->state == DSQL_SESSION_DEAD);
     SSL_free(session->ssl);
     dsql_outbox_fini(&session->to_client);
@@ -62,7 +63,7 @@ void dsql_session_close(struct dsql_session *session)
     dsql_loop_stop(&front->loop, &session->hold);
     dsql_backend_leave(session);
     dsql_loop_close(&session->client);
-    dsql_loop_mourn(&front->loop, &session->corpse, bury);
+    dsql_loop_free_later(&front->loop, &session->ending, free_now);
 }
 
 static void count_refusal(struct dsql_session *session, enum dsql_local_refusal refusal,
@@ -262,37 +263,24 @@ static bool is_backed_up(const struct dsql_session *session)
 static void read_client(struct dsql_session *session)
 {
     static char chunk[READ_CHUNK]; /* one loop, one thread */
+    const struct dsql_stream stream = {session->client.fd, session->ssl};
     while (session->state > DSQL_SESSION_TLS && session->state < DSQL_SESSION_CLOSING &&
            !is_backed_up(session)) {
-        ERR_clear_error();
-        int got = SSL_read(session->ssl, chunk, sizeof(chunk));
-        if (got > 0) {
-            take_bytes(session, (struct dsql_span){chunk, (size_t)got});
-            continue;
-        }
-        if (SSL_get_error(session->ssl, got) != SSL_ERROR_WANT_READ &&
-            SSL_get_error(session->ssl, got) != SSL_ERROR_WANT_WRITE)
+        size_t got;
+        enum dsql_stream_state state = dsql_stream_read(stream, chunk, sizeof(chunk), &got);
+        if (state == DSQL_STREAM_ENDED)
             dsql_session_close(session);
-        return;
+        if (state != DSQL_STREAM_GOES_ON)
+            return;
+        take_bytes(session, (struct dsql_span){chunk, got});
     }
 }
 
 static void write_client(struct dsql_session *session)
 {
-    struct dsql_span waiting = dsql_outbox_waiting(&session->to_client);
-    while (waiting.len > 0) {
-        ERR_clear_error();
-        int sent = SSL_write(session->ssl, waiting.ptr,
-                             (int)(waiting.len < INT32_MAX ? waiting.len : INT32_MAX));
-        if (sent <= 0) {
-            int why = SSL_get_error(session->ssl, sent);
-            if (why != SSL_ERROR_WANT_WRITE && why != SSL_ERROR_WANT_READ)
-                dsql_session_close(session);
-            return;
-        }
-        dsql_outbox_sent(&session->to_client, (size_t)sent);
-        waiting = dsql_outbox_waiting(&session->to_client);
-    }
+    const struct dsql_stream stream = {session->client.fd, session->ssl};
+    if (dsql_stream_write(stream, &session->to_client) == DSQL_STREAM_ENDED)
+        dsql_session_close(session);
 }
 
 /* Whether a latency or a stall that was asked for keeps the client waiting. */

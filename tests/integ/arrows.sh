@@ -20,6 +20,10 @@ wrong src/sim/x.c pool/pool.h 'sim may not see pool'
 wrong src/local/x.c pool/pool.h 'local may not see pool'
 wrong src/local/x.h budget/budget.h 'local may not see budget'
 wrong src/local/x.c sim/sim.h 'local may not see sim'
+wrong src/net/x.c budget/budget.h 'net may not see budget'
+wrong src/net/x.c local/front.h 'net may not see local'
+wrong src/proxy/x.c local/front.h 'proxy may not see local'
+wrong src/proxy/x.c tx/tx.h 'proxy may not see tx'
 wrong src/pool/x.c cli/command.h 'pool may not see cli'
 wrong src/misc/x.c base/defs.h 'the folder src/misc has no tier'
 
@@ -32,5 +36,9 @@ right() { # right FILE INCLUDE
 right src/local/x.c pgwire/frame.h
 right src/local/x.c aws/token.h
 right src/local/x.c core/bucket.h
+right src/local/x.c net/loop.h
+right src/net/x.c pgwire/frame.h
+right src/proxy/x.c net/loop.h
+right src/proxy/x.c pool/pool.h
 right src/sim/x.c core/bucket.h
 right src/cli/x.c local/front.h

@@ -1,4 +1,4 @@
-#include "local/loop.h"
+#include "net/loop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,18 +27,18 @@ enum dsql_rc dsql_loop_init(struct dsql_loop *loop, const struct dsql_clock *clo
     return DSQL_OK;
 }
 
-static void bury(struct dsql_loop *loop)
+static void free_ended(struct dsql_loop *loop)
 {
-    while (loop->dead) {
-        struct dsql_corpse *corpse = loop->dead;
-        loop->dead = corpse->next;
-        corpse->bury(corpse);
+    while (loop->ended) {
+        struct dsql_deferred_free *ending = loop->ended;
+        loop->ended = ending->next;
+        ending->free_now(ending);
     }
 }
 
 void dsql_loop_fini(struct dsql_loop *loop)
 {
-    bury(loop);
+    free_ended(loop);
     dsql_heap_fini(&loop->timers);
     if (loop->epoll >= 0)
         close(loop->epoll);
@@ -92,12 +92,12 @@ bool dsql_loop_is_short(int number)
     return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
 }
 
-void dsql_loop_mourn(struct dsql_loop *loop, struct dsql_corpse *corpse,
-                     void (*how)(struct dsql_corpse *corpse))
+void dsql_loop_free_later(struct dsql_loop *loop, struct dsql_deferred_free *ending,
+                          void (*free_now)(struct dsql_deferred_free *ending))
 {
-    corpse->bury = how;
-    corpse->next = loop->dead;
-    loop->dead = corpse;
+    ending->free_now = free_now;
+    ending->next = loop->ended;
+    loop->ended = ending;
 }
 
 static struct dsql_timer *first_timer(const struct dsql_loop *loop)
@@ -133,5 +133,5 @@ void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns)
             watch->ready(watch, events[i].events);
     }
     run_timers(loop);
-    bury(loop);
+    free_ended(loop);
 }

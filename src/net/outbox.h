@@ -1,7 +1,7 @@
 /* Bytes waiting to be sent: filled as a strbuf, drained from the front, owning nothing when empty.
  */
-#ifndef DSQL_LOCAL_OUTBOX_H
-#define DSQL_LOCAL_OUTBOX_H
+#ifndef DSQL_NET_OUTBOX_H
+#define DSQL_NET_OUTBOX_H
 
 #include "base/strbuf.h"
 
