@@ -5,12 +5,17 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/persistence/visibility/manager"
 	"go.temporal.io/server/common/persistence/visibility/store"
+	"go.temporal.io/server/common/searchattribute/sadefs"
 )
 
 func opened(t *testing.T, suffix string) *tried {
@@ -95,6 +100,57 @@ func TestForgottenGroupIsFound(t *testing.T) {
 	said := foundOf(t, func(s store.VisibilityStore) store.VisibilityStore { return forgetful{s} })
 	if !strings.Contains(said, ": GROUP BY ExecutionStatus\n    groups: ") {
 		t.Errorf("the smallest query is 'GROUP BY ExecutionStatus':\n%s", said)
+	}
+}
+
+// Runs are the same if, and only if, all that is said of them is.
+func TestSameIsWhatWordsSay(t *testing.T) {
+	s := opened(t, "")
+	o := small
+	if _, err := fill(o, s); err != nil {
+		t.Fatal(err)
+	}
+	listed := func() []*store.InternalExecutionInfo {
+		return (&query{namespace: namespaces[len(namespaces)-1], page: 7}).ask(s, 1).runs
+	}
+	one, other := listed(), listed()
+	if len(one) < 50 {
+		t.Fatalf("%d runs", len(one))
+	}
+	for i := range one {
+		if !same(one[i], other[i]) {
+			t.Errorf("not the same: %s", describe(one[i]))
+		}
+		if same(one[i], one[(i+1)%len(one)]) {
+			t.Errorf("the same as the next one: %s", describe(one[i]))
+		}
+		other[i].SearchAttributes = one[(i+1)%len(one)].SearchAttributes
+		if same(one[i], other[i]) != (describe(one[i]) == describe(other[i])) {
+			t.Errorf("with other attributes:\n%s\n%s", describe(one[i]), describe(other[i]))
+		}
+	}
+	// No field can differ without being seen.
+	fields := reflect.TypeFor[store.InternalExecutionInfo]()
+	for n := range fields.NumField() {
+		changed := *one[0]
+		field := reflect.ValueOf(&changed).Elem().Field(n)
+		switch v := field.Interface().(type) {
+		case string:
+			field.SetString(v + "x")
+		case int64, time.Duration, enumspb.WorkflowExecutionStatus:
+			field.SetInt(field.Int() + 1)
+		case time.Time:
+			field.Set(reflect.ValueOf(v.Add(time.Microsecond)))
+		case *commonpb.DataBlob:
+			field.Set(reflect.ValueOf(&commonpb.DataBlob{EncodingType: v.GetEncodingType(), Data: append([]byte("x"), v.GetData()...)}))
+		case *commonpb.SearchAttributes:
+			field.Set(reflect.ValueOf(&commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{"Keyword01": sadefs.MustEncodeValue("x", typeKeyword)}}))
+		default:
+			t.Fatalf("%s is of a type that is not looked at", fields.Field(n).Name)
+		}
+		if same(one[0], &changed) {
+			t.Errorf("another %s is not seen", fields.Field(n).Name)
+		}
 	}
 }
 
