@@ -38,6 +38,7 @@ type options struct {
 	count, at             int
 	limit                 time.Duration
 	audit, unaudited      bool
+	attributes, delete    bool
 }
 
 type checker struct {
@@ -101,11 +102,15 @@ func (c *checker) poke(ctx context.Context, kind, id string) error {
 func (c *checker) run(ctx context.Context, n int) error {
 	kind, id := c.nameOf(n)
 	began := time.Now()
+	start := client.StartWorkflowOptions{
+		ID: id, TaskQueue: queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	if c.attributes {
+		start.TypedSearchAttributes = temporal.NewSearchAttributes(attributesAt(id, -1, "started")...)
+	}
 	err := c.until(ctx, func(ctx context.Context) error {
-		_, err := c.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: id, TaskQueue: queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			WorkflowExecutionErrorWhenAlreadyStarted: true,
-		}, Check, kind, 0)
+		_, err := c.client.ExecuteWorkflow(ctx, start, Check, kind, 0)
 		var already *serviceerror.WorkflowExecutionAlreadyStarted
 		if errors.As(err, &already) { // by an attempt whose answer was lost
 			return nil
@@ -296,6 +301,18 @@ func check(o options) error {
 		return err
 	}
 	defer c.client.Close()
+	if o.attributes {
+		if err := c.register(ctx); err != nil {
+			return err
+		}
+	}
+	if o.delete {
+		if bad := c.each(ctx, c.remove); bad > 0 {
+			return fmt.Errorf("%d of %d workflows are not deleted", bad, c.count)
+		}
+		fmt.Printf("%d workflows deleted\n", c.count)
+		return nil
+	}
 	if !o.audit {
 		if err := c.work(ctx); err != nil {
 			return err
@@ -321,6 +338,8 @@ func main() {
 	flag.StringVar(&o.only, "kind", "", "only this kind: activity, retry, timer, signal, child, again, cancel")
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "how long they may take together")
 	flag.BoolVar(&o.audit, "audit", false, "run nothing: look once more at the histories of an earlier call with this prefix")
+	flag.BoolVar(&o.attributes, "attributes", false, "the workflows have search attributes, and change them")
+	flag.BoolVar(&o.delete, "delete", false, "run nothing: delete the workflows of an earlier call with this prefix")
 	flag.BoolVar(&o.unaudited, "unaudited", false, "look at the results only, not at the histories: to measure")
 	flag.Parse()
 	if err := check(o); err != nil {

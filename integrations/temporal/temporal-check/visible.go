@@ -10,7 +10,7 @@ import (
 )
 
 // auditVisible holds what visibility lists for a workflow id against its histories: the same runs, the last one first,
-// each with its status, its length and its times. Visibility keeps microseconds.
+// each with its status, its length, its times and its search attributes. Visibility keeps microseconds.
 func auditVisible(all chain, listed []*workflowpb.WorkflowExecutionInfo) error {
 	if len(listed) != len(all.runs) {
 		return fmt.Errorf("visibility has %d runs, there are %d", len(listed), len(all.runs))
@@ -31,35 +31,50 @@ func auditVisible(all chain, listed []*workflowpb.WorkflowExecutionInfo) error {
 			return fmt.Errorf("visibility has run %s as %s with %d events from %v to %v; it has %d events from %v to %v", run, info.GetStatus(),
 				info.GetHistoryLength(), start, end, len(events), first, last)
 		}
+		if err := auditAttributes(run, events, info); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// visible waits until visibility, which follows behind, has what the histories say.
-func (c *checker) visible(ctx context.Context, id string, all chain) error {
-	for {
-		var listed []*workflowpb.WorkflowExecutionInfo
-		err := c.until(ctx, func(ctx context.Context) error {
-			listed = nil
-			for token := []byte(nil); ; {
-				page, err := c.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-					Namespace: namespace, Query: fmt.Sprintf("WorkflowId = '%s'", id), PageSize: 2, NextPageToken: token,
-				})
-				if err != nil {
-					return err
-				}
-				listed = append(listed, page.GetExecutions()...)
-				if token = page.GetNextPageToken(); len(token) == 0 {
-					return nil
-				}
-			}
+// listed are all runs that a query finds.
+func (c *checker) listed(ctx context.Context, query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	var all []*workflowpb.WorkflowExecutionInfo
+	for token := []byte(nil); ; {
+		page, err := c.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: namespace, Query: query, PageSize: 2, NextPageToken: token,
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err = auditVisible(all, listed); err == nil || time.Now().After(c.visibleBy) {
-			return err
+		all = append(all, page.GetExecutions()...)
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return all, nil
 		}
-		time.Sleep(time.Second)
 	}
+}
+
+// visible waits until visibility, which follows behind, has what the histories say, however it is asked.
+func (c *checker) visible(ctx context.Context, id string, all chain) error {
+	for _, query := range questions(id, all) {
+		for {
+			var infos []*workflowpb.WorkflowExecutionInfo
+			err := c.until(ctx, func(ctx context.Context) (err error) {
+				infos, err = c.listed(ctx, query)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err = auditVisible(all, infos); err == nil {
+				break
+			}
+			if time.Now().After(c.visibleBy) {
+				return fmt.Errorf("%s: %w", query, err)
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	return nil
 }

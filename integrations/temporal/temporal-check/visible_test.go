@@ -14,6 +14,16 @@ import (
 func TestWhatVisibilityHasWrongIsFound(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 123_456_789)
 	events := history("activity", "id")
+	named := func(step, what string) *commonpb.SearchAttributes {
+		return &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
+			"CheckSteps": {Data: []byte(step)}, "CheckKey": {Data: []byte(what)}, "BuildIds": {Data: []byte("theirs")},
+		}}
+	}
+	events[0].GetWorkflowExecutionStartedEventAttributes().SearchAttributes = named("1", "id")
+	upserted := &historypb.UpsertWorkflowSearchAttributesEventAttributes{SearchAttributes: &commonpb.SearchAttributes{
+		IndexedFields: map[string]*commonpb.Payload{"CheckSteps": {Data: []byte("2")}},
+	}}
+	events[3].Attributes = &historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes{UpsertWorkflowSearchAttributesEventAttributes: upserted}
 	for i, e := range events {
 		e.EventTime = timestamppb.New(begin.Add(time.Duration(i) * time.Second))
 	}
@@ -23,7 +33,8 @@ func TestWhatVisibilityHasWrongIsFound(t *testing.T) {
 		for n, run := range all.runs {
 			infos = append(infos, &workflowpb.WorkflowExecutionInfo{
 				Execution: &commonpb.WorkflowExecution{WorkflowId: "id", RunId: run}, Type: &commonpb.WorkflowType{Name: "Check"},
-				Status: statusOf(n, len(all.runs)), HistoryLength: int64(len(events)), StartTime: timestamppb.New(begin.Truncate(time.Microsecond)),
+				SearchAttributes: named("2", "id"),
+				Status:           statusOf(n, len(all.runs)), HistoryLength: int64(len(events)), StartTime: timestamppb.New(begin.Truncate(time.Microsecond)),
 				CloseTime: timestamppb.New(begin.Add(time.Duration(len(events)-1) * time.Second).Truncate(time.Microsecond)),
 			})
 		}
@@ -44,6 +55,9 @@ func TestWhatVisibilityHasWrongIsFound(t *testing.T) {
 		"an older length":     changed(func(i *workflowpb.WorkflowExecutionInfo) { i.HistoryLength-- }),
 		"no end":              changed(func(i *workflowpb.WorkflowExecutionInfo) { i.CloseTime = nil }),
 		"another start":       changed(func(i *workflowpb.WorkflowExecutionInfo) { i.StartTime = i.CloseTime }),
+		"no attributes":       changed(func(i *workflowpb.WorkflowExecutionInfo) { i.SearchAttributes = nil }),
+		"older attributes":    changed(func(i *workflowpb.WorkflowExecutionInfo) { i.SearchAttributes = named("1", "id") }),
+		"other attributes":    changed(func(i *workflowpb.WorkflowExecutionInfo) { i.SearchAttributes = named("2", "other") }),
 		"another type":        changed(func(i *workflowpb.WorkflowExecutionInfo) { i.Type = nil }),
 	} {
 		if auditVisible(all, breaks(listed())) == nil {

@@ -36,6 +36,9 @@ func Echo(ctx context.Context, text string, failures int) (string, error) {
 func Check(ctx workflow.Context, kind string, run int) (string, error) {
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	answer, failures := expected(kind, id), 0
+	if err := upsert(ctx, int64(run), "begun"); err != nil {
+		return "", err
+	}
 	switch kind {
 	case "retry":
 		failures = 2
@@ -69,6 +72,9 @@ func Check(ctx workflow.Context, kind string, run int) (string, error) {
 }
 
 func finish(ctx workflow.Context, answer string, failures int) (string, error) {
+	if err := upsert(ctx, 100, "done"); err != nil {
+		return "", err
+	}
 	var echoed string
 	err := workflow.ExecuteActivity(withOptions(ctx), Echo, answer, failures).Get(ctx, &echoed)
 	return echoed, err

@@ -66,13 +66,13 @@ kill_server() { # kill_server PID SIGNAL
 }
 
 # workflows NAME COUNT [COMMAND...]: as many of all kinds, 50 at once, on server a, while COMMAND does its
-# worst; then every history is audited.
+# worst; then every history is audited. check_options are further ones.
 workflows() {
     local name=$1 count=$2 status=0
     shift 2
     prefix=check-$((++rounds)) started=0
     rounds_of="$rounds_of $prefix:$count"
-    "$check" --address "$address_a" --prefix "$prefix" --count "$count" --limit $((600 + 2 * count))s >"$scratch/check" 2>&1 &
+    "$check" --address "$address_a" --prefix "$prefix" --count "$count" --limit $((600 + 2 * count))s "${check_options[@]}" >"$scratch/check" 2>&1 &
     check_pid=$!
     "$@"
     wait "$check_pid" || status=$?
@@ -82,6 +82,7 @@ workflows() {
     audit_rows "$(sed -n 's/.* \([0-9]*\) runs,.*/\1/p' "$scratch/check")"
 }
 rounds=0 rounds_of='' prefix='' check_pid='' started=0 # set by workflows
+check_options=()
 
 # reached N D: waits until N/D of the workflows have been started, or all are over.
 reached() {
