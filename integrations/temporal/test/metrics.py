@@ -1,6 +1,7 @@
 """What metrics.sh asks of a scraped server and of the Prometheus that scrapes it.
 
     operations FILE FOLDER      /metrics in FILE: Temporal's operations, by the names that the adapter in FOLDER gives
+    met FILE METRIC             how many of Temporal's operations have counted in METRIC
     scraped URL                 waits until the Prometheus at URL has the state of this moment
     record URL RULES CALM       prints a test for promtool, with the series that RULES ask for as they were recorded;
                                 at CALM, seconds since 1970, the faults began
@@ -62,25 +63,34 @@ EVERYDAY = {
 }
 
 
-def operations(file, folder):
-    names = set()
-    for source in pathlib.Path(folder).glob("*.go"):
-        names |= set(re.findall(r"^func \(s \*\w+\) ([A-Z]\w+)\(ctx ", source.read_text(encoding="utf-8"), re.M))
+def values_of(file):
     by_metric = {}  # metric: {operation: sum of its values}
     for line in pathlib.Path(file).read_text(encoding="utf-8").splitlines():
         if found := re.match(r'(dsql_\w+){.*operation="(\w+)".*} (\S+)$', line):
             metric, operation, value = found.groups()
             at = by_metric.setdefault(metric, {})
             at[operation] = at.get(operation, 0) + float(value)
+    return by_metric
+
+
+def met(file, metric):
+    print(len([o for o, value in values_of(file).get(metric, {}).items() if value and o not in OWN]))
+
+
+def operations(file, folder):
+    names = set()
+    for source in pathlib.Path(folder).glob("*.go"):
+        names |= set(re.findall(r"^func \(s \*\w+\) ([A-Z]\w+)\(ctx ", source.read_text(encoding="utf-8"), re.M))
+    by_metric = values_of(file)
     seen = {o for at in by_metric.values() for o, value in at.items() if value}
     assert seen - OWN <= names, f"no operation of Temporal's: {seen - OWN - names}"
     done = {o for o, count in by_metric["dsql_operation_duration_seconds_count"].items() if count}
     assert EVERYDAY <= done, f"never done: {EVERYDAY - done}"
     for metric, least in MET.items():
-        met = {o: round(value) for o, value in by_metric.get(metric, {}).items() if value and o not in OWN}
-        assert len(met) >= least, f"{metric}: only {met}"
-        if "duration" not in metric and len(met) < 20:
-            print(f"    {metric}: " + ", ".join(f"{o} {n}" for o, n in sorted(met.items(), key=lambda m: -m[1])))
+        by = {o: round(value) for o, value in by_metric.get(metric, {}).items() if value and o not in OWN}
+        assert len(by) >= least, f"{metric}: only {by}"
+        if "duration" not in metric and len(by) < 20:
+            print(f"    {metric}: " + ", ".join(f"{o} {n}" for o, n in sorted(by.items(), key=lambda m: -m[1])))
     retries = by_metric["dsql_tx_retries_total"]
     for operation, conflicts in by_metric["dsql_tx_conflicts_total"].items():
         given_up = by_metric["dsql_tx_exhausted_total"].get(operation, 0)
@@ -215,4 +225,4 @@ def picture(url, file, seconds):
             print(chart(panel, lines_of(url, panel, end - seconds, end), seconds))
 
 
-{"picture": picture, "operations": operations, "scraped": scraped, "record": record, "dashboard": dashboard}[sys.argv[1]](*sys.argv[2:])
+{"picture": picture, "operations": operations, "met": met, "scraped": scraped, "record": record, "dashboard": dashboard}[sys.argv[1]](*sys.argv[2:])
