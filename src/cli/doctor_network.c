@@ -52,8 +52,15 @@ static struct addrinfo *resolve(struct dsql_doctor *doctor)
     return found;
 }
 
+/* With a time limit, being stopped and continued interrupts connect(), recv() and what OpenSSL
+ * makes of them: that says nothing about the endpoint, and each is done again. */
+static bool is_interrupted(void)
+{
+    return errno == EINTR;
+}
+
 /* A connected socket whose reads and writes end after the time limit, or -1 with errno. */
-static int dial(const struct addrinfo *at, int64_t timeout_ns)
+static int dial_once(const struct addrinfo *at, int64_t timeout_ns)
 {
     struct timeval limit = {.tv_sec = timeout_ns / DSQL_S,
                             .tv_usec = (suseconds_t)(timeout_ns % DSQL_S / DSQL_US)};
@@ -68,6 +75,15 @@ static int dial(const struct addrinfo *at, int64_t timeout_ns)
     close(fd);
     errno = why;
     return -1;
+}
+
+static int dial(const struct addrinfo *at, int64_t timeout_ns)
+{
+    int fd;
+    do
+        fd = dial_once(at, timeout_ns);
+    while (fd < 0 && is_interrupted());
+    return fd;
 }
 
 static void say_unreachable(struct dsql_doctor *doctor, const char *address, int why)
@@ -105,7 +121,9 @@ static bool ask_for_tls(struct dsql_doctor *doctor, int fd)
     char answer = 0;
     ssize_t n = -1;
     if (send(fd, request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request))
-        n = recv(fd, &answer, 1, 0);
+        do
+            n = recv(fd, &answer, 1, 0);
+        while (n < 0 && is_interrupted());
     if (n == 1 && answer == 'S')
         return true;
     const char *what = n == 1                                    ? "answers without TLS"
@@ -171,6 +189,16 @@ static void judge_certificate(struct dsql_doctor *doctor, SSL *ssl)
     X509_free(certificate);
 }
 
+static bool shake_hands(SSL *ssl)
+{
+    int rc;
+    do {
+        errno = 0;
+        rc = SSL_connect(ssl);
+    } while (rc != 1 && is_interrupted() && SSL_want(ssl) != SSL_NOTHING);
+    return rc == 1;
+}
+
 static void check_tls(struct dsql_doctor *doctor, int fd)
 {
     SSL_CTX *context = make_context(doctor);
@@ -181,7 +209,7 @@ static void check_tls(struct dsql_doctor *doctor, int fd)
                  SSL_set_tlsext_host_name(ssl, doctor->endpoint.host) == 1 &&
                  SSL_set1_host(ssl, doctor->endpoint.host) == 1;
     ERR_clear_error();
-    if (armed && SSL_connect(ssl) == 1) {
+    if (armed && shake_hands(ssl)) {
         judge_certificate(doctor, ssl);
         (void)SSL_shutdown(ssl);
     } else {

@@ -275,8 +275,10 @@ enum dsql_rc dsql_control_ask(const char *path, struct dsql_span question,
     dsql_strbuf_init_heap(&all, DSQL_CONTROL_ANSWER_MAX);
     if (send(fd, question.ptr, question.len, MSG_NOSIGNAL) == (ssize_t)question.len &&
         send(fd, "\n", 1, MSG_NOSIGNAL) == 1)
-        while ((got = recv(fd, chunk, sizeof(chunk), 0)) > 0)
-            dsql_strbuf_add(&all, (struct dsql_span){chunk, (size_t)got});
+        /* With a time limit, being stopped and continued interrupts recv(). */
+        while ((got = recv(fd, chunk, sizeof(chunk), 0)) > 0 || (got < 0 && errno == EINTR))
+            if (got > 0)
+                dsql_strbuf_add(&all, (struct dsql_span){chunk, (size_t)got});
     enum dsql_rc rc =
         got == 0 ? read_answer(dsql_strbuf_span(&all), answer, err) : nobody_there(path, err);
     explicit_bzero(chunk, sizeof(chunk));

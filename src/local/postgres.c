@@ -22,7 +22,7 @@
 
 enum { ARGS_MAX = 64 };
 
-#define START_LIMIT_NS (60 * DSQL_S)
+#define START_LIMIT_NS (10 * DSQL_M) /* it may have a crash to recover from, on a busy machine */
 #define STOP_LIMIT_NS  (10 * DSQL_S)
 
 /* Whether the socket's other end is our PostgreSQL: the folder that its name is in belongs to

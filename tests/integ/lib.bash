@@ -32,6 +32,18 @@ expect() {
     [ "$status" = "$wanted" ] || fail "'$*' ended with $status, not $wanted: $out $err"
 }
 
+# eventually COMMAND...: waits until it succeeds. No test is about speed: ten minutes and more are for a machine that is
+# busy with other things, and tries are counted instead of seconds, which pass for a machine that stands still.
+eventually() {
+    local tries
+    for ((tries = 0; tries < 6000; tries++)); do
+        if "$@"; then return 0; fi
+        sleep 0.1
+    done
+    return 1
+}
+export -f eventually # for scripts inside 'dsql local exec'
+
 contains() { # contains TEXT PART
     case $1 in
         *"$2"*) ;;
@@ -46,12 +58,12 @@ start_local() {
     rm -f "$scratch/ready"
     "$dsql" local --data "$scratch/data" --ready-file "$scratch/ready" "$@" >"$scratch/local.out" 2>"$scratch/local.err" &
     local_pid=$!
-    for _ in $(seq 600); do
-        [ ! -e "$scratch/ready" ] || return 0
-        kill -0 "$local_pid" 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-        sleep 0.1
-    done
-    fail "dsql local is not ready"
+    eventually is_ready || fail "dsql local is not ready"
+}
+is_ready() {
+    [ ! -e "$scratch/ready" ] || return 0
+    kill -0 "$local_pid" 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
+    return 1
 }
 
 stop_local() {
