@@ -13,7 +13,7 @@ contains "$err" 'DSQL_DISTRIBUTED_CONN_LEASE_TABLE'
 export DSQL_DISTRIBUTED_CONN_LEASE_TABLE=fleet
 expect 2 env -u DSQL_ENDPOINT "$dsql" budget status
 contains "$err" 'DSQL_ENDPOINT'
-expect 1 env "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$(free_port)" "$dsql" budget status
+expect 1 env AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:9 "$dsql" budget status
 contains "$err" 'table fleet in us-east-1: DynamoDB cannot be reached'
 
 for kind in dynoxide dynamodb-local; do
@@ -52,14 +52,13 @@ export DSQL_RESERVOIR_INITIAL_FILL_TIMEOUT=1s DSQL_LOG_LEVEL=info
 DSQL_DISTRIBUTED_CONN_LIMIT=77 "$BUILD_DIR/tests/budget_member" >"$1/member" 2>"$1/member.err" &
 member=$!
 trap 'kill -9 $member 2>/dev/null || true' EXIT
-for _ in $(seq 300); do ! grep -q budget.problem "$1/member.err" || break; sleep 0.1; done
+eventually grep -q budget.problem "$1/member.err"
 grep -q 'event=budget.problem kind=NO_TABLE .*dsql budget setup' "$1/member.err"
 doctor_says() { "$dsql" doctor >"$1/doctor" 2>&1 || true; grep -qE "$2" "$1/doctor" || { cat "$1/doctor"; exit 1; } >&2; }
 doctor_says "$1" '^FAIL  budget .*there is no such table'
 "$dsql" budget setup >/dev/null
-for _ in $(seq 300); do ! grep -q ready=3 "$1/member" || break; sleep 0.1; done
-grep -q ready=3 "$1/member"
-grep -q event=budget.back "$1/member.err"
+eventually grep -q ready=3 "$1/member"
+eventually grep -q event=budget.back "$1/member.err"
 doctor_says "$1" '^ok    budget .*table fleet: 1 processes hold 3 of 77 connections, 100.0 connects/s'
 # The limit is what the processes go by, not what this environment has.
 "$dsql" budget status | grep -q '^blocks: 3 of 77 slots taken'

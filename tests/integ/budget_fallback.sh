@@ -15,8 +15,7 @@ cat >"$scratch/play.bash" <<'SH'
 set -euo pipefail
 fail() { echo "FAILED: $*: $(tail -n 3 "$scratch/member" "$scratch/member.err")" >&2; kill -9 $member; exit 1; }
 says() { # says TEXT FILE: within a time that is long enough
-    for _ in $(seq 300); do ! grep -q "$1" "$scratch/$2" || return 0; sleep 0.1; done
-    fail "no $1"
+    eventually grep -q "$1" "$scratch/$2" || fail "no $1"
 }
 start() { "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" & member=$!; }
 "$dsql" budget setup >/dev/null 2>&1

@@ -19,7 +19,7 @@ fail() { echo "FAILED: $*" >&2; kill -9 "$member" 2>/dev/null; exit 1; }
 seen() { "$dsql" local status | awk -v name="$1" -F'[ =:]+' '$1 == name {print $2}'; }
 until_is() { # until_is WANTED COMMAND...
     local got=
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         got=$("${@:2}")
         [ "$got" != "$1" ] || return 0
         sleep 0.2

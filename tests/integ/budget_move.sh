@@ -48,7 +48,7 @@ look() {
     [ "$permits" -ge "$made" ] || fail "$permits permits for $made connects"
 }
 until_true() { # until_true WHAT CONDITION: looks all the while, for as long as each step is to take
-    local deadline=$((SECONDS + 120 + ${MOVE_SECONDS:-0})) stay=$((SECONDS + ${MOVE_SECONDS:-0}))
+    local deadline=$((SECONDS + 900 + ${MOVE_SECONDS:-0})) stay=$((SECONDS + ${MOVE_SECONDS:-0}))
     look
     until (($2)) && [ $SECONDS -ge $stay ]; do
         sleep 0.1

@@ -20,7 +20,7 @@ fail() { echo "FAILED: $*" >&2; kill -9 "$member" 2>/dev/null; exit 1; }
 seen() { "$dsql" local status | awk -v name="$1" -F'[ =:]+' '$1 == name {print $2}'; }
 until_is() { # until_is WANTED COMMAND...
     local got=
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         got=$("${@:2}")
         [ "$got" != "$1" ] || return 0
         sleep 0.2
@@ -55,8 +55,7 @@ stop
 # Both, each in its table, and the limiter's is not there yet: leases are held, nothing is opened, and it is said.
 start "${leases[@]}" "${limiter[@]}"
 until_is 6 go held ours
-for _ in $(seq 600); do ! grep -q 'kind=NO_TABLE .*table made ' "$scratch/member.err" || break; sleep 0.2; done
-grep -q 'kind=NO_TABLE .*table made ' "$scratch/member.err" || fail "$(cat "$scratch/member.err")"
+eventually grep -q 'kind=NO_TABLE .*table made ' "$scratch/member.err" || fail "$(cat "$scratch/member.err")"
 [ "$(seen open)" = 0 ] || fail 'opened without a permit'
 "$dsql" budget setup --table made >/dev/null 2>&1
 go made keep

@@ -48,7 +48,7 @@ start_server() { # start_server KIND: sets server and the address
         esac
         server=$!
         export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$port
-        for ((i = 0; i < 600; i++)); do
+        for ((i = 0; i < 6000; i++)); do
             if listens "$server" "$port"; then return 0; fi
             kill -0 "$server" 2>/dev/null || break
             sleep 0.1

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
                                            .url = dsql_ddb_url((const char *const *)environ),
                                            .credentials = credentials,
                                            .clock = &dsql_clock_system,
-                                           .timeout_ns = 20 * DSQL_S,
+                                           .timeout_ns = 10 * DSQL_M,
                                            .attempts = 3,
                                            .cancel_fd = -1};
     must(dsql_ddb_new(&place, &ddb, &err) == DSQL_OK, &err);

@@ -22,7 +22,7 @@ import time
 
 STATEMENTS = pathlib.Path(__file__).with_name("local_box.txt")
 CLIENT, OWN = "c" * 64, "s" * 64  # the secrets of a PostgreSQL that we started
-DEADLINE = 60
+DEADLINE = 600
 
 # The catalogue as far as it decides who can do what; it must be the same afterwards.
 SNAPSHOT = """

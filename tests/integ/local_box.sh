@@ -53,7 +53,7 @@ mapfile -d '' -t args <"$scratch/cmdline"
 as=()
 [ "$(id -u)" != 0 ] || as=(setpriv --reuid "$uid" --clear-groups)
 status=0
-timeout 60 "${as[@]}" "$program" "${args[@]:1}" </dev/null >"$scratch/said" 2>&1 || status=$?
+timeout 900 "${as[@]}" "$program" "${args[@]:1}" </dev/null >"$scratch/said" 2>&1 || status=$?
 [ $status = 1 ] || fail "without secrets it ended with $status: $(cat "$scratch/said")"
 contains "$(cat "$scratch/said")" 'gave no secrets'
 

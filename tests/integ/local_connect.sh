@@ -47,12 +47,12 @@ contains "$out" 'FATAL:  Unable to accept connection, rate exceeded.'
 [ "$(printf '%s\n' "$out" | grep -c '^[1-8]$')" -ge 3 ] || fail "fewer than the burst got in: $out"
 expect 0 local_exec --max-connections 1 -- bash -c '
     exec 3> >(psql -Atq >"$0"); echo "select 5;" >&3
-    for i in $(seq 600); do [ -s "$0" ] && break; sleep 0.1; done
+    eventually test -s "$0"
     psql -Atc "select 6" 2>&1; exec 3>&-; wait; true' "$scratch/held"
 contains "$out" 'FATAL:  Unable to accept connection, too many open connections.'
 
-# An hour in ten seconds: idle connections go at their age, busy ones with their transaction.
-expect 2 local_exec --time-scale 360 -- psql -AtX -c 'select 1' -c 'select pg_sleep(12)' -c 'select 3'
+# An hour in twenty seconds: idle connections go at their age, busy ones with their transaction.
+expect 2 local_exec --time-scale 180 -- psql -AtX -c 'select 1' -c 'select pg_sleep(22)' -c 'select 3'
 contains "$out" 1
 contains "$err" 'connection to server was lost'
 
@@ -60,7 +60,7 @@ contains "$err" 'connection to server was lost'
 "$dsql" local exec -- bash -c 'trap "echo caught; exit 9" INT; echo ready >"$0"; while :; do sleep 0.1; done' \
     "$scratch/interruptible" >"$scratch/caught" &
 pid=$!
-for _ in $(seq 600); do [ -s "$scratch/interruptible" ] && break; sleep 0.1; done
+eventually test -s "$scratch/interruptible"
 kill -INT $pid "$(pgrep -P $pid bash)"
 status=0
 wait $pid || status=$?

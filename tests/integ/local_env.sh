@@ -13,11 +13,7 @@ export AWS_ACCESS_KEY_ID=AKIAODD AWS_SESSION_TOKEN="'; touch owned4; #" AWS_SECR
 secret=$AWS_SECRET_ACCESS_KEY token=$AWS_SESSION_TOKEN
 "$dsql" local --port 0 --aws-keys --data "$folder" --ready-file "$scratch/ready" >"$scratch/local.out" 2>"$scratch/local.err" &
 local_pid=$!
-for _ in $(seq 600); do
-    [ ! -e "$scratch/ready" ] || break
-    kill -0 "$local_pid" 2>/dev/null || fail "dsql local ended: $(cat "$scratch/local.err")"
-    sleep 0.1
-done
+eventually is_ready || fail "dsql local is not ready"
 unset AWS_ACCESS_KEY_ID AWS_SESSION_TOKEN AWS_SECRET_ACCESS_KEY
 for shell in sh bash; do
     for from in '"$1" local env --data "$2"' 'cat "$2/env"' 'cat "$3/ready"'; do
@@ -63,7 +59,7 @@ answer() { # answer TEXT: what eval makes of it, as NAME=value lines
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True)
 c, _ = s.accept(); c.makefile().readline(); c.sendall(b"ok\n" + sys.argv[2].encode())' "$scratch/control" "$1" >"$scratch/listens" &
     local server=$!
-    for _ in $(seq 600); do [ -s "$scratch/listens" ] && break; sleep 0.1; done
+    eventually test -s "$scratch/listens"
     text=$(DSQL_LOCAL_CONTROL=$scratch/control "$dsql" local env)
     wait $server
     env -i PATH="$PATH" sh -c 'eval "$1"; env' - "$text"

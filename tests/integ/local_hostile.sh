@@ -10,11 +10,11 @@ chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
 "$dsql" local --port 0 --data "$scratch/data" --ready-file "$scratch/ready" >/dev/null 2>"$scratch/log" &
 pid=$!
 trap 'exec 3>&-; kill $pid 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
-for _ in $(seq 600); do
-    [ -e "$scratch/ready" ] && break
+ready() {
     kill -0 $pid 2>/dev/null || fail "dsql local ended: $(cat "$scratch/log")"
-    sleep 0.1
-done
+    [ -e "$scratch/ready" ]
+}
+eventually ready || fail "dsql local is not ready"
 # shellcheck disable=SC1091 # written a moment ago
 . "$scratch/ready"
 seen() { "$dsql" local status | sed -n "s/^$1=//p"; }
@@ -22,19 +22,19 @@ seen() { "$dsql" local status | sed -n "s/^$1=//p"; }
 # Somebody who has done no harm is there all the while.
 exec 3> >(psql -AtXq >"$scratch/good" 2>&1)
 echo "select 'before';" >&3
-for _ in $(seq 600); do [ -s "$scratch/good" ] && break; sleep 0.1; done
+eventually test -s "$scratch/good" || fail "the good one gets no answer"
 
 rounds=0
 for kind in http high tls-junk startup query small unknown; do
-    expect 0 timeout 60 "$hostile" $kind
+    expect 0 timeout 900 "$hostile" $kind
     rounds=$((rounds + 1))
     [ "$(seen refused_protocol)" = $rounds ] || fail "$kind: refused_protocol=$(seen refused_protocol), not $rounds"
     [ "$(grep -c 'event=local.refused reason=protocol' "$scratch/log")" = $rounds ] || fail "$kind: $(cat "$scratch/log")"
 done
-expect 3 timeout 60 "$hostile" nothing # it may think; the endpoint waits as long as PostgreSQL would
-expect 0 timeout 60 "$hostile" half
-for _ in $(seq 600); do [ "$(seen open)" = 1 ] && break; sleep 0.1; done
-[ "$(seen open)" = 1 ] || fail "half a message keeps a connection open"
+expect 3 timeout 900 "$hostile" nothing # it may think; the endpoint waits as long as PostgreSQL would
+expect 0 timeout 900 "$hostile" half
+is_open() { [ "$(seen open)" = "$1" ]; }
+eventually is_open 1 || fail "half a message keeps a connection open"
 [ "$(awk '/VmHWM/ {print $2}' "/proc/$pid/status")" -lt $((200 * 1024)) ] || fail "a length alone took memory"
 
 echo "select 'after';" >&3
@@ -43,7 +43,7 @@ wait $!
 [ "$(cat "$scratch/good")" = "$(printf 'before\nafter')" ] || fail "the good one: $(cat "$scratch/good")"
 
 # Questions the control socket does not know, too long ones, and those who ask nothing.
-ask() { timeout 120 python3 -c 'import socket, sys
+ask() { timeout 900 python3 -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(sys.argv[2].encode() * int(sys.argv[3]))
 if sys.argv[4] == "wait": sys.stdout.write(s.recv(100).decode())' "$DSQL_LOCAL_CONTROL" "$@"; }
 expect 0 ask $'nonsense\n' 1 wait
@@ -51,7 +51,6 @@ contains "$out" error
 ask x 100000 wait >/dev/null 2>&1 || true
 expect 0 ask '' 1 go
 expect 0 ask fault 1 go
-for _ in $(seq 600); do [ "$(seen open)" = 0 ] && break; sleep 0.1; done
-[ "$(seen open)" = 0 ] || fail "the control socket is gone"
+eventually is_open 0 || fail "the control socket is gone"
 kill -TERM $pid
 wait $pid || fail "it ended with $?: $(cat "$scratch/log")"

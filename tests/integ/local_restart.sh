@@ -31,10 +31,10 @@ contains "$err" "--ready-file=$scratch is no file"
 expect 2 "$dsql" local --port 0 --data "$scratch/new" --data "$scratch/newer"
 contains "$err" '--data is given twice'
 # A start that fails takes away what it made, and nothing else.
-python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(600)' \
+python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(3600)' \
     >"$scratch/taken" &
 squatter=$!
-for _ in $(seq 600); do [ -s "$scratch/taken" ] && break; sleep 0.1; done
+eventually test -s "$scratch/taken"
 mkdir "$scratch/empty"
 taken=$(cat "$scratch/taken")
 for folder in "$scratch/new" "$scratch/empty"; do
@@ -61,7 +61,8 @@ contains "$err" 'is in use by another dsql local'
 # What it saw: the same numbers everywhere, and nothing twice.
 url=$(sed -n 's/^dsql local: metrics at //p' "$scratch/local.err")
 saw() { curl -sf "$url" | sed -n "s/^dsql_local_$1 //p"; }
-for _ in $(seq 300); do [ "$(saw closed_total)" = 2 ] && break; sleep 0.1; done
+is_seen() { [ "$(saw "$1")" = "$2" ]; }
+eventually is_seen closed_total 2 || true
 [ "$(saw admitted_total) $(saw closed_total) $(saw 'refused_total{reason="token"}')" = '2 2 0' ] || fail "metrics: $(curl -s "$url")"
 curl -sf "$url" | "$SOURCE_DIR/.tools/promtool" check metrics || fail "promtool finds fault with the metrics"
 contains "$("$dsql" local status --data "$data")" 'admitted=2'
@@ -77,7 +78,7 @@ select 2 from kept;
 SQL
 contains "$(cat "$scratch/err")" '(OC001)'
 contains "$("$dsql" local status --data "$data" | paste -sd' ')" 'conflicts_oc000=1 conflicts_oc001=1 faults=1'
-for _ in $(seq 300); do [ "$(saw conflicts_oc001_total)" = 1 ] && break; sleep 0.1; done
+eventually is_seen conflicts_oc001_total 1 || true
 [ "$(saw conflicts_oc000_total) $(saw 'faults_total{fault="conflict-commit"}') $(saw 'faults_total{fault="drop"}')" = '1 1 0' ] ||
     fail "metrics: $(curl -s "$url")"
 curl -sf "$url" | "$SOURCE_DIR/.tools/promtool" check metrics || fail "promtool finds fault with the metrics"
@@ -88,11 +89,8 @@ contains "$err" "$port"
 # Killed, and again: the data is there, nothing of it is orphaned, and clients go on with what they have.
 kill -KILL "$local_pid"
 wait "$local_pid" 2>/dev/null || true
-for _ in $(seq 300); do
-    postgres_runs || break
-    sleep 0.1
-done
-! postgres_runs || fail "PostgreSQL outlived its front"
+postgres_ended() { ! postgres_runs; }
+eventually postgres_ended || fail "PostgreSQL outlived its front"
 start_local --port 0
 grep PGPORT= "$scratch/ready" >>"$client_env" # another may have taken the port
 [ "$(in_env psql -Atc 'select id from kept')" = 5 ] || fail "the data, the keys or the authority did not survive"
@@ -110,7 +108,7 @@ contains "$(cat "$scratch/local.err")" 'accepted=2 admitted=2'
 start_local --port 0 --time-scale 600
 ! grep -q event=local.seen "$scratch/local.err" || fail "a line about nothing: $(cat "$scratch/local.err")"
 expect 0 bash -c '. "$0"; psql -Atc "select 8"' "$scratch/ready"
-for _ in $(seq 600); do grep -q 'event=local.seen .*admitted=1 closed=1 .*statements=1 ' "$scratch/local.err" && break; sleep 0.1; done
+eventually grep -q 'event=local.seen .*admitted=1 closed=1 .*statements=1 ' "$scratch/local.err" || true
 kill -0 "$local_pid" || fail "it ended"
 contains "$(grep event=local.seen "$scratch/local.err")" 'admitted=1 closed=1 expired=0 statements=1 '
 stop_local

@@ -33,11 +33,8 @@ echo "beside VACUUM, $round times: $out"
 # What an index or a page says about visibility must not be believed: own deletes are known to neither.
 in_env psql -qXc 'create table seen (id int primary key, v int)'
 in_env psql -qXc 'insert into seen select i, i from generate_series(1, 2000) i'
-for _ in $(seq 600); do
-    [ "$(vacuums "'seen'")" -eq 0 ] || break
-    sleep 0.1
-done
-[ "$(vacuums "'seen'")" -gt 0 ] || fail "there was no VACUUM of seen"
+is_vacuumed() { [ "$(vacuums "'seen'")" -gt 0 ]; }
+eventually is_vacuumed || fail "there was no VACUUM of seen"
 ask 'alter role admin set enable_seqscan = off'
 for plan in 'Bitmap Heap Scan' 'Index Scan'; do
     case $plan in Bitmap*) other=enable_indexscan ;; *) other=enable_bitmapscan ;; esac
@@ -57,10 +54,8 @@ bash -c '. "$0"; exec "$@"' "$scratch/ready" "$storm" run 200 8 100000 >/dev/nul
 victim=$!
 in_env "$storm" run 300 4 30 >"$scratch/run" 2>&1 &
 run=$!
-for _ in $(seq 600); do
-    [ "$(ask 'select count(*) from ledger where thread between 200 and 299')" -gt 20 ] && break
-    sleep 0.1
-done
+has_written() { [ "$(ask "select count(*) from ledger where thread between $1 and $1 + 99")" -gt "$2" ]; }
+eventually has_written 200 20
 kill -KILL $victim
 wait $victim 2>/dev/null || true
 wait $run || fail "a client was killed: $(cat "$scratch/run")"
@@ -69,10 +64,7 @@ echo "a client was killed: $(cat "$scratch/run")"
 # A backend is killed: PostgreSQL throws everybody out and recovers.
 in_env "$storm" run 400 8 150 >"$scratch/run" 2>&1 &
 run=$!
-for _ in $(seq 600); do
-    [ "$(ask 'select count(*) from ledger where thread between 400 and 499')" -gt 5 ] && break
-    sleep 0.1
-done
+eventually has_written 400 5
 for _ in $(seq 600); do # it may end before it is hit
     backend=$(ask "select pid from pg_stat_activity where usename = 'admin' and state <> 'idle'
         and query not like '%pg_stat_activity%' limit 1" || true)

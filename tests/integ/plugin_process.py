@@ -74,7 +74,7 @@ def release(lease):
 
 
 def permit():
-    deadline = time.time() + 30
+    deadline = time.time() + 600
     while not stopping.is_set():
         second = int(time.time())
         try:

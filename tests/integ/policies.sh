@@ -18,8 +18,7 @@ gateway=
 trap '[ -z "$gateway" ] || kill "$gateway"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 until_in() { # until_in FILE TEXT
-    for _ in $(seq 300); do ! grep -q "$2" "$1" || return 0; sleep 0.2; done
-    fail "'$2' does not appear: $(cat "$1" "$scratch/member.err")"
+    eventually grep -q "$2" "$1" || fail "'$2' does not appear: $(cat "$1" "$scratch/member.err")"
 }
 with() { # with TABLE=POLICY...: from now on only that is allowed
     [ -z "$gateway" ] || { kill "$gateway"; wait "$gateway" 2>/dev/null || true; }
@@ -28,7 +27,7 @@ with() { # with TABLE=POLICY...: from now on only that is allowed
     for pair; do pairs+=("${pair%=*}=$SOURCE_DIR/deploy/iam/${pair#*=}.json"); done
     python3 "$SOURCE_DIR/tests/integ/policy_gateway.py" "$upstream" "$scratch/port" "${pairs[@]}" >"$scratch/passed" &
     gateway=$!
-    for _ in $(seq 300); do [ ! -e "$scratch/port" ] || break; sleep 0.1; done
+    eventually test -e "$scratch/port" || fail 'the gateway does not start'
     export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:$(cat "$scratch/port")
 }
 nothing_refused() { ! grep deny "$scratch/passed" || fail "$1 lacks a right"; }

@@ -15,7 +15,7 @@ cat >"$scratch/watched.sh" <<'SH'
 set -eu
 # wait_for FILE PATTERN PID: until the process has said it
 wait_for() {
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         grep -qs "$2" "$1" && return 0
         kill -0 "$3" || break
         sleep 0.1
@@ -39,7 +39,7 @@ store=$!
 pids="$pids $store"
 exec 9>"$scratch/end"
 wait_for "$scratch/store.out" '^http' $store
-wait_for "$scratch/up.out" '^ *1 s ' $up
+wait_for "$scratch/up.out" '^ *[1-9][0-9]* s ' $up
 "$dsql" local fault conflict-commit=10% close-applied=5% seed=3 >/dev/null
 
 targets=$(sed -n 's|.*http://\(127.0.0.1:[0-9]*\).*|"\1"|p' "$scratch/up.out" "$scratch/store.out" | paste -sd,)
@@ -54,7 +54,7 @@ for _ in 1 2 3 4 5; do
         --web.listen-address="127.0.0.1:$port" >"$scratch/prometheus.log" 2>&1 &
     prometheus=$!
     pids="$pids $prometheus"
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         curl -s --noproxy '*' -o "$scratch/ready" "http://127.0.0.1:$port/-/ready" && grep -q Ready "$scratch/ready" && break 2
         kill -0 $prometheus 2>/dev/null || break
         sleep 0.1
@@ -62,7 +62,7 @@ for _ in 1 2 3 4 5; do
 done
 grep -q Ready "$scratch/ready" || { cat "$scratch/prometheus.log"; exit 1; }
 python3 "$SOURCE_DIR/tests/integ/prometheus_check.py" "http://127.0.0.1:$port" \
-    "$SOURCE_DIR/deploy/grafana/dsql.json" 120
+    "$SOURCE_DIR/deploy/grafana/dsql.json" 900
 SH
 expect 0 "$dsql" local exec -- bash "$scratch/watched.sh"
 printf '%s\n' "$out"

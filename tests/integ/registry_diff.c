@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     struct dsql_ddb_options options = {.region = "us-east-1",
                                        .url = dsql_ddb_url((const char *const *)environ),
                                        .clock = &dsql_clock_system,
-                                       .timeout_ns = 20 * DSQL_S,
+                                       .timeout_ns = 10 * DSQL_M,
                                        .attempts = 1,
                                        .cancel_fd = -1};
     if (dsql_credentials_new(NULL, &credentials, &err))

@@ -70,7 +70,7 @@ for r in rows:
         assert number(r, service + "_in_use_low") <= number(r, service + "_in_use") <= number(r, service + "_in_use_high"), r
 PY
 # A world in which an owner's plan once changed each time it was made, and time stood still.
-expect 0 timeout 120 "$dsql" sim fuzz --case 8671573820339194824
+expect 0 timeout 900 "$dsql" sim fuzz --case 8671573820339194824
 # 22,000 connections at the quota everybody has.
 sed 's/connections: 25000/connections: 10000/; s/duration: 30m/duration: 6m/' "$SOURCE_DIR/scenarios/ecs-400wps.yaml" >"$scratch/own.yaml"
 expect 1 "$dsql" sim run "$scratch/own.yaml"
@@ -143,7 +143,7 @@ expect 0 "$dsql" sim run "$scratch/own.yaml"
 
 # ---- the page in a browser: charts with something in them, no complaint, nothing wider than a phone
 for name in mass-drop over-cap; do
-    timeout 240 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+    timeout 900 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
         --disable-component-update --disable-sync --disable-dev-shm-usage --enable-logging=stderr --window-size=400,800 \
         --user-data-dir="$scratch/profile" --dump-dom "file://$scratch/$name.html" >"$scratch/dom" 2>"$scratch/err" ||
         fail "chromium: $(tail -n 5 "$scratch/err")"

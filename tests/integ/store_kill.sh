@@ -21,7 +21,7 @@ write_some() {
     : >"$scratch/round"
     "$writer" "$next" >"$scratch/round" 2>"$scratch/writer.err" &
     writer_pid=$!
-    for _ in $(seq 600); do
+    for _ in $(seq 12000); do
         [ "$(wc -l <"$scratch/round")" -ge "$1" ] && return
         kill -0 $writer_pid 2>/dev/null || fail "the writer ended: $(cat "$scratch/writer.err")"
         sleep 0.05
@@ -63,11 +63,9 @@ for round in 1 2 3 4; do
     check "kill -9 of the program, round $round"
 done
 # The writer finds out by itself that the server is gone, and says of its last workflow whether it is there.
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
 outlive() {
-    for _ in $(seq 600); do
-        kill -0 $writer_pid 2>/dev/null || break
-        sleep 0.1
-    done
+    eventually is_gone $writer_pid || true
     kill -KILL $writer_pid 2>/dev/null && fail "the writer does not notice that the server is gone"
     account
     wait "$local_pid" 2>/dev/null || true
@@ -84,10 +82,7 @@ for round in 1 2; do
     postmaster=$(head -1 "$data/pg/postmaster.pid")
     kill -KILL "$local_pid"
     outlive
-    for _ in $(seq 600); do # PostgreSQL ends when its endpoint has gone
-        kill -0 "$postmaster" 2>/dev/null || break
-        sleep 0.1
-    done
+    eventually is_gone "$postmaster" # when its endpoint has gone
     begin
     check "kill -9 of the endpoint, round $round"
 done

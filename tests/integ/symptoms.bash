@@ -66,7 +66,7 @@ logged() { # every word of the page in one line
 wait_for() { # wait_for WHAT COMMAND...
     local what=$1
     shift
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         "$@" && return
         kill -0 "$process" 2>/dev/null || fail "$name: the process ended before $what: $(cat "$scratch/up" "$scratch/log")"
         sleep 0.1
@@ -82,7 +82,7 @@ start_up() { # start_up [NAME=VALUE...] OPTION...
     process=$!
     wait_for 'the status page' grep -q '^status page' "$scratch/up"
     url=$(sed -n 's/^status page: \([^ ]*\).*/\1/p' "$scratch/up")
-    [ -n "${starts_ill:-}" ] || wait_for 'its first second' grep -q '^ *1 s ' "$scratch/up"
+    [ -n "${starts_ill:-}" ] || wait_for 'its first second' grep -q '^ *[1-9][0-9]* s ' "$scratch/up"
 }
 # A program that writes its metrics into a file again and again; see symptom_driver.c.
 start_driver() { # start_driver OPERATION

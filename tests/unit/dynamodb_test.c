@@ -181,7 +181,7 @@ TEST(the_host_that_is_sent_is_signed)
             .url = urls[i],
             .credentials = credentials,
             .clock = &dsql_clock_system,
-            .timeout_ns = 30 * DSQL_S,
+            .timeout_ns = 10 * DSQL_M,
             .attempts = 1,
             .cancel_fd = -1,
         };

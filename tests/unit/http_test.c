@@ -86,15 +86,15 @@ TEST(answers_are_told_apart)
         int status;
         int64_t timeout_ns;
     } cases[] = {
-        {"/echo", DSQL_OK, 200, 30 * DSQL_S},
-        {"/missing", DSQL_OK, 404, 30 * DSQL_S},
-        {"/moved", DSQL_OK, 302, 30 * DSQL_S}, /* and not what /echo says */
+        {"/echo", DSQL_OK, 200, 10 * DSQL_M},
+        {"/missing", DSQL_OK, 404, 10 * DSQL_M},
+        {"/moved", DSQL_OK, 302, 10 * DSQL_M}, /* and not what /echo says */
         {"/slow", DSQL_TIMEOUT, -1, 50 * DSQL_MS},
-        {"/huge", DSQL_LIMIT, -1, 30 * DSQL_S},
-        {"/garbage", DSQL_PROTOCOL, -1, 30 * DSQL_S},
-        {"/short", DSQL_LOST, -1, 30 * DSQL_S},
-        {"/hangup", DSQL_LOST, -1, 30 * DSQL_S},
-        {"/echo", DSQL_OK, 200, 30 * DSQL_S}, /* it is none the worse for all that */
+        {"/huge", DSQL_LIMIT, -1, 10 * DSQL_M},
+        {"/garbage", DSQL_PROTOCOL, -1, 10 * DSQL_M},
+        {"/short", DSQL_LOST, -1, 10 * DSQL_M},
+        {"/hangup", DSQL_LOST, -1, 10 * DSQL_M},
+        {"/echo", DSQL_OK, 200, 10 * DSQL_M}, /* it is none the worse for all that */
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
         STRBUF(body, 4096);
@@ -129,7 +129,7 @@ TEST(a_request_arrives_as_it_was_given)
             .headers = &header,
             .header_count = 1,
             .body = dsql_span_of(cases[i].body),
-            .timeout_ns = 30 * DSQL_S,
+            .timeout_ns = 10 * DSQL_M,
             .direct = true,
             .cancel_fd = -1,
         };
@@ -165,7 +165,7 @@ TEST(nobody_there_is_lost)
     http_server_stop(&gone);
     const struct dsql_http_request request = {.method = "GET",
                                               .url = gone.url,
-                                              .timeout_ns = 30 * DSQL_S,
+                                              .timeout_ns = 10 * DSQL_M,
                                               .direct = true,
                                               .cancel_fd = -1};
     assert_int_equal(dsql_http_send(http, &request, &body, &response, NULL), DSQL_LOST);
@@ -205,7 +205,7 @@ static enum dsql_rc post(const char *path, struct dsql_err *err)
         .method = "POST",
         .url = url.ptr,
         .body = DSQL_SPAN("{\"n\": 1}"),
-        .timeout_ns = 30 * DSQL_S,
+        .timeout_ns = 10 * DSQL_M,
         .direct = true,
         .cancel_fd = -1,
     };
@@ -233,8 +233,8 @@ TEST(a_get_outlives_its_connection)
     STRBUF(body, 100);
     int status;
     unsigned before = atomic_load(&server.served);
-    assert_int_equal(ask("/keep", 30 * DSQL_S, &body, &status, NULL), DSQL_OK);
-    assert_int_equal(ask("/hangup", 30 * DSQL_S, &body, &status, NULL), DSQL_LOST);
+    assert_int_equal(ask("/keep", 10 * DSQL_M, &body, &status, NULL), DSQL_OK);
+    assert_int_equal(ask("/hangup", 10 * DSQL_M, &body, &status, NULL), DSQL_LOST);
     assert_true(atomic_load(&server.served) > before + 2);
 }
 
@@ -252,7 +252,7 @@ TEST(the_host_is_sent_as_given)
                                                   .url = url.ptr,
                                                   .headers = &header,
                                                   .header_count = 1,
-                                                  .timeout_ns = 30 * DSQL_S,
+                                                  .timeout_ns = 10 * DSQL_M,
                                                   .direct = true,
                                                   .cancel_fd = -1};
         assert_int_equal(dsql_http_send(http, &request, &body, &response, NULL), DSQL_OK);

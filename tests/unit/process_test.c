@@ -52,7 +52,7 @@ static void check_killed(const struct dsql_strbuf *out)
     int64_t pid;
     if (!dsql_span_to_i64(dsql_span_trim(dsql_strbuf_span(out)), &pid))
         return; /* killed before it got so far */
-    for (int i = 0; i < 3000 && !is_dead((long)pid); i++)
+    for (int i = 0; i < 60000 && !is_dead((long)pid); i++)
         (void)usleep(10000);
     assert_true(is_dead((long)pid));
 }

@@ -27,9 +27,9 @@ static enum dsql_rc fetch(const char *profile, bool impatient, struct dsql_keys 
 {
     const struct dsql_credentials_options options = {.profile = profile, .environment = world.env};
     const struct dsql_provider_limits limits = {
-        .http_ns = impatient ? 50 * DSQL_MS : 30 * DSQL_S,
-        .metadata_ns = impatient ? 50 * DSQL_MS : 30 * DSQL_S,
-        .process_ns = impatient ? 50 * DSQL_MS : 60 * DSQL_S,
+        .http_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M,
+        .metadata_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M,
+        .process_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M,
     };
     struct dsql_credentials_source *source;
     enum dsql_rc rc = dsql_chain_new(&options, &limits, &dsql_clock_system, &source, err);
