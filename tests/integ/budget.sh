@@ -18,7 +18,8 @@ if [ "$seconds" -ge 60 ]; then
 else
     members=4 long_stop=0
     export DSQL_DISTRIBUTED_CONN_LIMIT=44 DSQL_BUDGET_HEADROOM=4 DSQL_DISTRIBUTED_RATE_LIMITER_LIMIT=50
-    export DSQL_BUDGET_BURST=50 DSQL_BUDGET_TTL=4s DSQL_POOL_MAX_OPEN=15
+    # The TTL is longer than a busy machine may keep a process waiting beside BUDGET_STOP.
+    export DSQL_BUDGET_BURST=50 DSQL_BUDGET_TTL=15s DSQL_POOL_MAX_OPEN=15
 fi
 
 for kind in ${BUDGET_SERVERS:-dynoxide dynamodb-local}; do

@@ -37,9 +37,21 @@ is_open() { [ "$(seen open)" = "$1" ]; }
 full() { is_open "$limit"; }
 
 for ((i = 0; i < members; i++)); do start "$i"; done
-until_true 120 full || fail "never full: $(seen open) of $limit"
+until_true 600 full || fail "never full: $(seen open) of $limit"
 
-# An outage of DynamoDB closes nothing.
+# Exact: every slot in use, shares that differ by one at most, nobody dead.
+exact() {
+    "$dsql" budget status --json 2>/dev/null >"$scratch/status.json" && full &&
+        python3 - "$scratch/status.json" "$limit" "$members" <<'PY'
+import json, sys
+blocks = json.load(open(sys.argv[1]))["blocks"]
+slots = [o["slots"] for o in blocks["owners"]]
+sys.exit(not (blocks["slots"] == int(sys.argv[2]) and len(slots) == int(sys.argv[3]) and max(slots) - min(slots) <= 1))
+PY
+}
+
+# An outage of DynamoDB closes nothing. Before that, shares are still made equal, and who gives one back closes.
+until_true 600 exact || fail "never exact: $(cat "$scratch/status.json")"
 closed=$(seen closed)
 kill -STOP "$dynamodb"
 sleep "$((long_stop > 0 ? long_stop : 3))"
@@ -81,7 +93,7 @@ is_owners() { [ "$(owners)" = "$1" ]; }
 until_seen() { # until_seen SINCE COMMAND...
     local began took status
     late=0 slowest=0
-    while began=$(now_ms) && [ $((began - $1)) -lt 120000 ]; do
+    while began=$(now_ms) && [ $((began - $1)) -lt 600000 ]; do
         status=0
         "${@:2}" || status=$?
         took=$(($(now_ms) - began))
@@ -94,14 +106,14 @@ until_seen() { # until_seen SINCE COMMAND...
 }
 reuse() {
     local ttl=${DSQL_BUDGET_TTL%s}
-    until_true 120 is_owners "$members" || fail "$(owners) owners instead of $members"
-    until_true 120 full || fail "not full after the storm: $(seen open) of $limit"
+    until_true 600 is_owners "$members" || fail "$(owners) owners instead of $members"
+    until_true 600 full || fail "not full after the storm: $(seen open) of $limit"
     kill -9 "${pids[1]}"
     wait "${pids[1]}" 2>/dev/null || true
     until_seen "$(now_ms)" is_owners $((members - 1)) || fail "a dead owner still has a block"
     echo "a dead owner's block was there for $late ms, TTL $ttl s; a look took up to $slowest ms"
     [ "$long_stop" = 0 ] || [ "$late" -le $((2000 * ttl + slowest)) ] || fail "more than two TTLs"
-    until_true 120 full || fail "a dead owner's slots are not used: $(seen open) of $limit"
+    until_true 600 full || fail "a dead owner's slots are not used: $(seen open) of $limit"
     start 1
 }
 [ "${BUDGET_REUSE:-yes}" = no ] || reuse
@@ -122,17 +134,8 @@ if [ "$long_stop" -gt 0 ]; then
     [ "$late" -le $((2000 + slowest)) ] || fail "above the limit $late ms after the return"
 fi
 
-# What is left is exact: every slot in use, shares that differ by one at most, nobody dead.
-exact() {
-    "$dsql" budget status --json 2>/dev/null >"$scratch/status.json" && full &&
-        python3 - "$scratch/status.json" "$limit" "$members" <<'PY'
-import json, sys
-blocks = json.load(open(sys.argv[1]))["blocks"]
-slots = [o["slots"] for o in blocks["owners"]]
-sys.exit(not (blocks["slots"] == int(sys.argv[2]) and len(slots) == int(sys.argv[3]) and max(slots) - min(slots) <= 1))
-PY
-}
-until_true 120 exact || fail "never exact: $(cat "$scratch/status.json")"
+# What is left is exact again.
+until_true 600 exact || fail "never exact: $(cat "$scratch/status.json")"
 
 # Connects: in any stretch of time at most burst + rate * t. The stamps are of arrivals, so those that
 # were under way (permits of one burst at most) may come late and together.
@@ -153,6 +156,6 @@ PY
 for pid in "${pids[@]}"; do kill "$pid"; done
 for pid in "${pids[@]}"; do wait "$pid" || true; done
 pids=()
-until_true 30 is_open 0 || fail "$(seen open) connections left"
+until_true 600 is_open 0 || fail "$(seen open) connections left"
 "$dsql" budget status --json 2>/dev/null | grep -q '"owners": \[\]' || fail "owners left"
 echo "refused: rate $(seen refused_rate), full $(seen refused_full); admitted $(seen admitted)"

@@ -15,7 +15,7 @@
 #include "base/span.h"
 #include "pgwire/put_frontend.h"
 
-enum { PATIENCE_MS = 30000, A_WHILE_MS = 500 };
+enum { PATIENCE_MS = 600000, A_WHILE_MS = 500 };
 
 static int dial(void)
 {
@@ -86,9 +86,13 @@ static SSL *log_in(int *fd)
     dsql_strbuf_clear(&out);
     dsql_pg_put_password(&out, dsql_span_of(token));
     put_tls(ssl, &out);
-    int got = SSL_read(ssl, heard, sizeof(heard));
-    if (got < 6 || heard[got - 6] != 'Z')
-        exit(2);
+    int got = 0; /* the welcome comes in one piece or in several */
+    while (got < 6 || heard[got - 6] != 'Z') {
+        int more = SSL_read(ssl, heard + got, (int)sizeof(heard) - got);
+        if (more <= 0)
+            exit(2);
+        got += more;
+    }
     return ssl;
 }
 

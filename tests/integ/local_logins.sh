@@ -4,13 +4,7 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 seen() { "$dsql" local status --data "$scratch/data" | sed -n "s/^$1=//p"; }
-wait_for() { # wait_for COMMAND...: until it succeeds
-    for _ in $(seq 600); do
-        if "$@"; then return 0; fi
-        sleep 0.1
-    done
-    fail "never: $*"
-}
+wait_for() { eventually "$@" || fail "never: $*"; }
 # silent COUNT: connects so often, says nothing, prints a line when all are connected, "gone N" at the end of its
 # input: how many the endpoint has closed.
 cat >"$scratch/silent.py" <<'PY'
@@ -48,7 +42,7 @@ start_local --port 0 --max-logins 20
 port=$(sed -n "s/^export PGPORT='\(.*\)'$/\1/p" "$scratch/ready")
 silent 300
 [ "$(in_env psql -Atc 'select 1')" = 1 ] || fail "nobody gets in beside silent clients"
-for _ in $(seq 600); do
+for _ in $(seq 6000); do
     [ "$(seen logging_in)" -le 20 ] || fail "logging_in=$(seen logging_in)"
     [ "$(seen accepted)" -lt 301 ] || break
     sleep 0.1
@@ -74,14 +68,17 @@ stop_local
 # By time.
 start_local --port 0 --login-time 1s
 port=$(sed -n "s/^export PGPORT='\(.*\)'$/\1/p" "$scratch/ready")
-silent 10
-SECONDS=0 # PostgreSQL's own minute, which is the default, must not pass
-until is refused_protocol 10; do
-    [ $SECONDS -lt 40 ] || fail "refused_protocol=$(seen refused_protocol)"
-    sleep 0.1
+# PostgreSQL's own minute, which is the default, must not pass; a machine that is busy has more than one try.
+for refused in 10 20 30 40 50; do
+    silent 10
+    SECONDS=0
+    wait_for is refused_protocol $refused
+    took=$SECONDS
+    silent_end
+    [ "$gone" = 10 ] || fail "$gone were closed, not 10"
+    [ $took -ge 40 ] || break
 done
-silent_end
-[ "$gone" = 10 ] || fail "$gone were closed, not 10"
+[ "$took" -lt 40 ] || fail "silent clients were there for $took s"
 stop_local
 
 # No descriptors: with room for some 20 more, 100 connect.
@@ -92,10 +89,10 @@ prlimit --pid "$local_pid" --nofile=$(($(find "/proc/$local_pid/fd" -mindepth 1 
 silent 100
 wait_for grep -q 'event=local.short' "$scratch/local.err"
 ticks() { awk '{print $14 + $15}' "/proc/$local_pid/stat"; }
-before=$(ticks)
+before=$(ticks) began=${EPOCHREALTIME/./}
 sleep 5
-spent=$(($(ticks) - before))
-[ $spent -lt $((5 * $(getconf CLK_TCK) / 10)) ] || fail "$spent ticks of the processor in 5 s of waiting"
+spent=$(($(ticks) - before)) took=$((${EPOCHREALTIME/./} - began))
+[ $((spent * 10000000)) -lt $((took * $(getconf CLK_TCK))) ] || fail "$spent ticks of the processor in $took us of waiting"
 [ "$(grep -c event=local.short "$scratch/local.err")" = 1 ] || fail "$(cat "$scratch/local.err")"
 silent_end
 wait_for in_env psql -qAtc 'select 1' >/dev/null 2>&1

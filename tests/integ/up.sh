@@ -11,7 +11,7 @@ chmod 711 "$scratch" "$TMPDIR" # PostgreSQL runs as another user
 wait_for() { # wait_for WHAT COMMAND...: until it succeeds
     local what=$1
     shift
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         "$@" && return
         kill -0 "$pid" 2>/dev/null || fail "dsql up ended before $what: $(cat "$scratch/up.out" "$scratch/up.err")"
         sleep 0.1
@@ -30,8 +30,9 @@ end_up() { # end_up STATUS
     out=$(cat "$scratch/up.out")
     err=$(cat "$scratch/up.err")
 }
+is_empty() { [ -z "$(ls -A "$TMPDIR")" ]; }
 nothing_left() {
-    for _ in $(seq 300); do [ -z "$(ls -A "$TMPDIR")" ] && break; sleep 0.1; done
+    eventually is_empty || true
     [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -A "$TMPDIR")"
     ! pgrep -f "$TMPDIR" >/dev/null || fail "still running: $(pgrep -af "$TMPDIR")"
 }
@@ -44,12 +45,12 @@ PY
 
 # On its own endpoint, until connections have been replaced and transactions committed. A port that is
 # taken is no obstacle.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-python3 -c 'import socket, sys, time; s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); print("taken", flush=True); time.sleep(600)' \
-    "$port" >"$scratch/taken" &
+python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(3600)' \
+    >"$scratch/taken" &
 squatter=$!
 trap 'kill $squatter ${pid:-} 2>/dev/null || true; wait || true; rm -rf "$scratch"' EXIT
-for _ in $(seq 600); do [ -s "$scratch/taken" ] && break; sleep 0.1; done
+eventually test -s "$scratch/taken"
+port=$(cat "$scratch/taken")
 start_up --seconds 0 --connections 10 --threads 4 --accounts 20 --lifetime 5s --address "127.0.0.1:$port"
 wait_for 'the status page' grep -q '^status page' "$scratch/up.out"
 grep -q '(the usual port is taken)' "$scratch/up.out" || fail "$(cat "$scratch/up.out")"
@@ -82,7 +83,8 @@ status=0
 "$SOURCE_DIR/.tools/promtool" check metrics <"$scratch/metrics" >"$scratch/promtool" 2>&1 || status=$?
 [ $status = 0 ] || [ $status = 3 ] || fail "promtool: $(cat "$scratch/promtool")" # 3: only about names
 [ "$(get "${page}healthz")" = ok ] || fail "healthz"
-[ "$(get "${page}readyz")" = ready ] || fail "readyz"
+is_ready() { [ "$(get "${page}readyz" 2>"$scratch/refused")" = ready ]; } # between two connections it may not be
+wait_for readyz is_ready
 
 # Ctrl-C: the summary, and nothing is left.
 kill -INT $pid
@@ -116,8 +118,7 @@ tables() { psql -AtXc "select count(*) from pg_tables where tablename like 'dsql
 for signals in HUP 'INT TERM TERM'; do
     "$dsql" up --seconds 0 --connections 5 --threads 2 --address off >"$SCRATCH/given.out" 2>&1 &
     pid=$!
-    for _ in $(seq 600); do
-        grep -q '^ *1 s ' "$SCRATCH/given.out" && break
+    until grep -q '^ *[1-9][0-9]* s ' "$SCRATCH/given.out"; do
         kill -0 $pid || { cat "$SCRATCH/given.out"; exit 1; }
         sleep 0.1
     done
