@@ -172,7 +172,7 @@ func TestPlacesComeBack(t *testing.T) {
 		t.Fatalf("%d places are taken", len(d.e.gate))
 	}
 	// Each transaction that was given up has cost its connection; new ones come as the budget allows.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		err := bump(context.Background(), d, id, func() {})
 		if err == nil {
 			break

@@ -44,6 +44,20 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// promptly runs a call that must not wait for the cluster, and fails the test where it would hang if it did.
+func promptly(t *testing.T, what string, call func() error) error {
+	t.Helper()
+	answer := make(chan error, 1)
+	go func() { answer <- call() }()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("%s: waits for a cluster that does not answer", what)
+		return nil
+	}
+}
+
 // Hundreds of callers of a cluster that does not answer: as many as there are connections are in C and
 // hold a thread, the rest wait as goroutines; and the end of their context wakes all of them, those in C
 // too, while the cluster still does not answer.
@@ -124,10 +138,10 @@ func TestStalledCallsGiveUpWhenToldToEnd(t *testing.T) {
 			t.Fatalf("%d of %d callers gave up", n, callers)
 		}
 	}
-	if err := read(d); !errors.Is(err, errEnding) {
+	if err := promptly(t, "who comes later", func() error { return read(d) }); !errors.Is(err, errEnding) {
 		t.Fatalf("who comes later: %v", err)
 	}
-	if err := tx.Rollback(); err != nil {
+	if err := promptly(t, "a rollback", tx.Rollback); err != nil {
 		t.Fatal(err)
 	}
 	fault(t, "stall=0s")
@@ -191,7 +205,11 @@ func TestStalledCallEndsAtItsDeadline(t *testing.T) {
 	stall(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := d.SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id}); err != context.DeadlineExceeded {
+	err := promptly(t, "a call with a deadline", func() error {
+		_, err := d.SelectFromShards(ctx, sqlplugin.ShardsFilter{ShardID: id})
+		return err
+	})
+	if err != context.DeadlineExceeded {
 		t.Fatal(err)
 	}
 }
@@ -255,7 +273,7 @@ func TestStalledTransactionIsWoken(t *testing.T) {
 		t.Fatalf("COMMIT: %v", err)
 	}
 	for _, tx := range txs[:2] {
-		if err := tx.Rollback(); err != nil {
+		if err := promptly(t, "a rollback", tx.Rollback); err != nil {
 			t.Fatal(err)
 		}
 	}

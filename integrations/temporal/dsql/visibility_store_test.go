@@ -63,7 +63,7 @@ func TestVisibilityWrites(t *testing.T) {
 	if os.Getenv("DSQL_ENDPOINT") == "" {
 		t.Skip("no cluster")
 	}
-	ctx, done := context.WithTimeout(context.Background(), time.Minute)
+	ctx, done := context.WithTimeout(context.Background(), patience)
 	defer done()
 	s, err := NewVisibilityStore(&config.SQL{MaxConns: 4}, "", searchattribute.NewTestEsProvider(), nil, nil, log.NewTestLogger(), metrics.NoopMetricsHandler)
 	if err != nil {

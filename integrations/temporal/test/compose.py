@@ -16,7 +16,7 @@ with open(sys.argv[1], encoding="utf-8") as file:
     services = yaml.safe_load(file)["services"]
 services = {name: service for name, service in services.items() if "profiles" not in service}
 running = {}
-LIMIT_S = 120
+LIMIT_S = 900
 
 
 def holds(name, condition):
@@ -51,5 +51,5 @@ finally:
     for process in reversed(running.values()):
         if process.poll() is None:
             process.terminate()
-            process.wait(60)
+            process.wait(600)
 sys.exit(status)

@@ -30,7 +30,7 @@ done
 install -m 644 "$root/deploy/compose/compose.yaml" "$root/integrations/temporal/test/compose.py" "$COMPOSE_SCRATCH/"
 install "$root/build/temporal/temporal-check" "$COMPOSE_SCRATCH/"
 cat >"$COMPOSE_SCRATCH/ask" <<'SH'
-for _ in $(seq 60); do
+for _ in $(seq 600); do
     if "$COMPOSE_SCRATCH/temporal-check" --address 127.0.0.1:7233 --count 1 --kind activity; then
         curl -fsS http://127.0.0.1:9464/metrics | grep -q '^dsql_reservoir_size{service="temporal"' && exit 0
     fi

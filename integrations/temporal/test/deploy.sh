@@ -14,7 +14,7 @@ launch() { # launch SERVICE PORT: waits until it listens
     DSQL_SERVICE_NAME=temporal-$1 \
         "$server" --config "$root/deploy/temporal/temporal.yaml" --services "$1" >"$scratch/$1.log" 2>&1 &
     local pid=$!
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         # shellcheck disable=SC2188 # opening it is the point
         if (: >"/dev/tcp/$address/$2") 2>/dev/null; then return; fi
         kill -0 $pid 2>/dev/null || fail "$1 ended: $(tail -n 1 "$scratch/$1.log")"
@@ -28,7 +28,7 @@ launch history 7234
 launch matching 7235
 launch frontend 7233
 launch worker 7239
-for _ in $(seq 1200); do
+for _ in $(seq 6000); do
     ! grep -q '^Temporal is at' "$scratch/frontend.log" || break
     sleep 0.1
 done

@@ -91,7 +91,7 @@ left() {
 }
 empty() {
     local rest=''
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         rest=$(left)
         [ -n "$rest" ] || break
         sleep 1
@@ -103,7 +103,7 @@ empty() {
 
 start_cluster --port 0
 start_server a --port 0 --services frontend,history,matching "${settings[@]/#/--dynamic-config-value=}"
-for _ in $(seq 300); do # until each shard has an owner
+for _ in $(seq 6000); do # until each shard has an owner
     [ "$(ask 'select count(*) from shards')" -lt 4 ] || break
     sleep 0.1
 done

@@ -19,7 +19,7 @@ start_cluster() { # start_cluster OPTIONS...: a 'dsql local' with this shell as 
 # What the tables hold. The endpoint is asked until its faults let an answer through: nobody else gets at the
 # PostgreSQL behind it.
 ask() { # ask SQL
-    for _ in $(seq 300); do
+    for _ in $(seq 6000); do
         ! psql -XqAt -v ON_ERROR_STOP=1 -c "$1" 2>"$scratch/ask" || return 0
         sleep 0.1
     done
@@ -46,7 +46,7 @@ start_server() {
         log=$scratch/$name.$((++starts)).log
         "$server" "$@" >"$log" 2>&1 &
         pid=$!
-        for _ in $(seq 1800); do
+        for _ in $(seq 6000); do
             address=$(sed -n 's/^Temporal is at \([^,]*\),.*/\1/p' "$log")
             [ -z "$address" ] || { [[ " $* " != *' --services '* ]] && ! worker_polls "$log"; } || break 2
             kill -0 $pid 2>/dev/null || break

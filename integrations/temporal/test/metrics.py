@@ -18,7 +18,7 @@ import time
 import urllib.parse
 import urllib.request
 
-DEADLINE_S = 300
+DEADLINE_S = 900
 STEP_S = 5  # between two samples of the promtool test
 HELD_S = 600  # how long the server then goes on without an event
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

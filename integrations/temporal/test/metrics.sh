@@ -14,7 +14,7 @@ scrape() { curl -sS --noproxy '*' --max-time 60 "http://$target/metrics"; }
 look() { python3 "$here/metrics.py" "$@"; }
 
 wait_for() { # wait_for PATTERN: a line of /metrics
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         scrape >"$scratch/scraped"
         ! grep -qE "$1" "$scratch/scraped" || return 0
         sleep 0.1
@@ -29,7 +29,7 @@ start_prometheus() { # it does not say which port it was given: one that was fre
         prometheus=127.0.0.1:$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
         "$root/.tools/prometheus" --config.file="$scratch/prometheus.yml" --storage.tsdb.path="$scratch/tsdb" \
             --web.listen-address="$prometheus" >"$scratch/prometheus.log" 2>&1 &
-        for _ in $(seq 600); do
+        for _ in $(seq 6000); do
             ! curl -s --noproxy '*' "http://$prometheus/-/ready" | grep -q Ready || return 0
             kill -0 $! 2>/dev/null || break
             sleep 0.1

@@ -7,7 +7,7 @@
 refused=$root/build/temporal/temporal-refused
 ranges() { ask 'select shard_id, range_id from shards order by shard_id'; }
 until_is() { # until_is VALUE SQL
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         [ "$(ask "$2")" != "$1" ] || return 0
         sleep 0.1
     done

@@ -6,7 +6,7 @@ start_local --port 0
 # shellcheck disable=SC1091 # written by dsql local
 . "$scratch/ready"
 refused() { # refused TEXT
-    if timeout 180 "$server" --port 0 >"$scratch/out" 2>&1; then fail "the server started"; fi
+    if timeout 900 "$server" --port 0 >"$scratch/out" 2>&1; then fail "the server started"; fi
     grep -q "$1" "$scratch/out" || fail "'$1' is not in: $(tail -3 "$scratch/out")"
 }
 refused 'schema'

@@ -10,7 +10,7 @@ page() { curl -sS --max-time 30 "${@:2}" "http://$address:9464$1"; }
 gauge() { page /metrics | grep "^dsql_$1"; }
 wait_for() { # wait_for TEXT COMMAND...
     local said=''
-    for _ in $(seq 1200); do
+    for _ in $(seq 6000); do
         said=$("${@:2}") || true
         case $said in *"$1"*) return 0 ;; esac
         sleep 0.1
@@ -18,9 +18,12 @@ wait_for() { # wait_for TEXT COMMAND...
     fail "'${*:2}' never says '$1', but: ${said:0:300}"
 }
 
-# The embedded configuration: HTTP, values of the command line, standalone activities.
+# The embedded configuration: HTTP, values of the command line, standalone activities. How long it takes to start says
+# how busy this machine is, and how long an end may take here.
+SECONDS=0
 DSQL_METRICS_ADDRESS=$address:9464 DSQL_POOL_MAX_OPEN=20 start_server a --port 0 \
     --dynamic-config-value limit.maxIDLength=60 --dynamic-config-value 'system.enableX="y"' --log-level error
+longest=$((60 + 5 * SECONDS))
 http=$(sed -n 's/^Temporal is at .*, HTTP at //p' "$scratch"/a.*.log)
 [ -n "$http" ] || fail "there is no HTTP"
 post() { curl -sS --max-time 30 -X POST "http://$http/api/v1/namespaces/default/$1" -d "$2"; }
@@ -42,14 +45,14 @@ kill -TERM "$pid_a"
 SECONDS=0
 wait "$pid_a" || true # Temporal's worker service may call it fatal that it could not start
 echo "server: ended $SECONDS s after SIGTERM, without a cluster"
-[ $SECONDS -lt 60 ] || fail "it ended $SECONDS s after SIGTERM"
+[ $SECONDS -lt $longest ] || fail "it ended $SECONDS s after SIGTERM"
 
 # The cluster takes connections and answers nobody, with workflows under way.
 start_local --port "$PGPORT" --aws-keys
 DSQL_POOL_MAX_OPEN=20 start_server a --port 0 --log-level error
 "$check" --address "$address_a" --count 50 --at 20 --limit 600s >/dev/null 2>&1 &
 check_pid=$!
-for _ in $(seq 1200); do
+for _ in $(seq 6000); do
     [ "$(ask 'select count(*) > 5 from current_executions')" != t ] || break
     sleep 0.1
 done
@@ -58,7 +61,7 @@ kill -TERM "$pid_a"
 SECONDS=0
 wait "$pid_a" || true
 echo "server: ended $SECONDS s after SIGTERM, with a cluster that does not answer"
-[ $SECONDS -lt 60 ] || fail "it ended $SECONDS s after SIGTERM, with a cluster that does not answer"
+[ $SECONDS -lt $longest ] || fail "it ended $SECONDS s after SIGTERM, with a cluster that does not answer"
 kill "$check_pid" 2>/dev/null || true
 stop_local
 

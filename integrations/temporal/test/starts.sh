@@ -10,7 +10,7 @@ connects() { "$dsql" local status --data "$scratch/data" --admissions | wc -l; }
 for start in first second; do
     before=$(connects)
     start_server a --port 0
-    for _ in $(seq 600); do # until the pool is full
+    for _ in $(seq 6000); do # until the pool is full
         [ $(($(connects) - before)) -lt $size ] || break
         sleep 0.1
     done

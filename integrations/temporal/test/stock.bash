@@ -34,7 +34,7 @@ run_stock_postgres() { # also after it has ended: until it answers, on the socke
         exec "${stock_user[@]}" "$stock_bin/postgres" -D pg -k "$scratch/stock" -p 5432 -c listen_addresses= "${stock_settings[@]}") \
         >"$scratch/stock.log" 2>&1 &
     stock_postgres=$!
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         ! stock -c 'select' >/dev/null 2>&1 || return 0
         sleep 0.1
     done
@@ -99,7 +99,7 @@ PYTHON
 # delay NAME TARGET: a proxy, its ports in $port_NAME and $control_NAME.
 delay() {
     "$root/build/temporal/temporal-delay" "$2" >"$scratch/ports.$1" &
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         [ ! -s "$scratch/ports.$1" ] || break
         sleep 0.1
     done

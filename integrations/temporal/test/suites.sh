@@ -6,7 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 # shellcheck source=integrations/temporal/test/stock.bash
 . "$(dirname "$0")/stock.bash"
-export DSQL_POOL_MAX_OPEN=20
+# How soon there is another connection for one that a test lost is the machine's business, too.
+export DSQL_POOL_MAX_OPEN=20 DSQL_RESERVOIR_EMPTY_WAIT=1m
 built=$root/build/temporal
 start_cluster --port 0
 start_stock_postgres

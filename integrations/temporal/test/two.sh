@@ -17,7 +17,7 @@ pause() { # pause N D: when so much of the workflows was started
     reached "$@" || return 0
     before=$(ranges)
     kill -STOP "$pid_b"
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         sleep 0.2
         now=$(diff <(echo "$before") <(ranges) | grep -c '^>' || true)
         if [ "$now" = "$taken" ]; then quiet=$((quiet + 1)); else taken=$now quiet=0; fi
