@@ -14,6 +14,7 @@ enum dsql_vis_index {
     DSQL_VIS_BY_ROOT,
     DSQL_VIS_BY_VALUE, /* the postings */
     DSQL_VIS_BY_TYPE,
+    DSQL_VIS_BY_TYPE_STATUS,
     DSQL_VIS_BY_TASK_QUEUE,
     DSQL_VIS_BY_STATUS,
     DSQL_VIS_BY_TIME
@@ -21,7 +22,8 @@ enum dsql_vis_index {
 
 struct dsql_vis_attribute {
     const char *name;
-    const char *sql; /* its value, of the row r, or of the position s; TIME in microseconds */
+    const char *before, *column,
+        *after; /* its value is SQL around a column; TIME in microseconds */
     enum dsql_vis_type type;
     uint32_t oid; /* of that value */
     enum dsql_vis_index index;
@@ -39,6 +41,10 @@ enum {
 
 /* NULL for what is not a column. */
 const struct dsql_vis_attribute *dsql_vis_attribute(struct dsql_span name);
+
+/* Writes the value, of a row or, if it is narrow, of a position with that alias. */
+void dsql_vis_add_column(struct dsql_strbuf *text, const struct dsql_vis_attribute *column,
+                         const char *alias);
 
 static inline bool dsql_vis_is(const struct dsql_vis_node *node, const char *name)
 {

@@ -238,9 +238,20 @@ static void add_arrays(struct builder *builder)
     out->postings = builder->count;
 }
 
+const char *dsql_visibility_mark(int64_t start_us, int64_t close_us)
+{
+    if (close_us == DSQL_VISIBILITY_OPEN)
+        return NULL;
+    if (close_us < start_us)
+        return DSQL_VISIBILITY_SKEW;
+    /* Unsigned: the times may be as far apart as they can. */
+    bool is_long = (uint64_t)close_us - (uint64_t)start_us > DSQL_VISIBILITY_LONG_US;
+    return is_long ? DSQL_VISIBILITY_LONG : NULL;
+}
+
 enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                              const struct dsql_visibility_attribute *attributes,
-                                             size_t count, bool skewed, struct dsql_err *err)
+                                             size_t count, const char *mark, struct dsql_err *err)
 {
     struct builder builder = {.out = out, .err = err};
     enum dsql_rc rc = DSQL_OK;
@@ -253,7 +264,7 @@ enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *
         rc = add_attribute(&builder, &attributes[i]);
     if (out->json.len > 0)
         dsql_strbuf_add_char(&out->json, '}');
-    if (!rc && skewed && !post(&builder, DSQL_SPAN(DSQL_VISIBILITY_SKEW), DSQL_SPAN("1")))
+    if (!rc && mark && !post(&builder, dsql_span_of(mark), DSQL_SPAN("1")))
         rc = DSQL_NO_MEMORY;
     if (!rc) {
         drop_duplicates(&builder);

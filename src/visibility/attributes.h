@@ -14,10 +14,17 @@
 /* The attribute besides status that counts are grouped by. */
 #define DSQL_VISIBILITY_COUNT_KEYWORD "TemporalLowCardinalityKeyword01"
 
-/* The posting of a run that was closed before it started, by clocks that differ. Other runs that
- * started after some time have also closed after it, and a list by start time needs to look no
- * further: behind that it finds these. No name of Temporal's begins so. */
-#define DSQL_VISIBILITY_SKEW "!skew"
+/*
+ * Postings of runs whose start and close are not where those of others are, with the value 1. A
+ * list by start time reads closed runs by their close time, and finds the others by these. No name
+ * of Temporal's begins so.
+ */
+#define DSQL_VISIBILITY_SKEW    "!skew" /* closed before it started, by clocks that differ */
+#define DSQL_VISIBILITY_LONG    "!long" /* closed more than ten minutes after it started */
+#define DSQL_VISIBILITY_LONG_US (INT64_C(600) * 1000000)
+
+/* The name of the posting that a run has; NULL for none. close_us may be DSQL_VISIBILITY_OPEN. */
+const char *dsql_visibility_mark(int64_t start_us, int64_t close_us);
 
 enum {
     /* A transaction changes at most 3,000 rows: a record takes back all postings and makes as many,
@@ -33,13 +40,13 @@ struct dsql_visibility_attributes {
     struct dsql_span division, count_keyword; /* parts of the record's values; empty for none */
 };
 
-/* Of a run that is `skewed` there is a posting of DSQL_VISIBILITY_SKEW, with the value 1.
+/* mark: that of dsql_visibility_mark().
  * DSQL_INVALID for a value that is not of its type, no UTF-8, or has a zero byte; DSQL_TOO_LARGE
  * above DSQL_VISIBILITY_POSTINGS_MAX. fini in any case. */
 DSQL_MUST_USE enum dsql_rc
 dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                 const struct dsql_visibility_attribute *attributes, size_t count,
-                                bool skewed, struct dsql_err *err);
+                                const char *mark, struct dsql_err *err);
 void dsql_visibility_attributes_fini(struct dsql_visibility_attributes *attributes);
 
 /* Appends texts as an array in PostgreSQL's binary form: the head, and then each. */

@@ -101,7 +101,7 @@ static enum dsql_rc keep(struct dsql_visibility_attributes *out, struct dsql_err
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_vis_attributes_of_json(struct dsql_span json, bool skewed,
+enum dsql_rc dsql_vis_attributes_of_json(struct dsql_span json, const char *mark,
                                          struct dsql_visibility_attributes *out,
                                          struct dsql_err *err)
 {
@@ -114,8 +114,8 @@ enum dsql_rc dsql_vis_attributes_of_json(struct dsql_span json, bool skewed,
     else if (!make_room(object, &room))
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     else
-        rc = dsql_visibility_attributes_init(out, room.attributes, take_apart(object, &room),
-                                             skewed, err);
+        rc = dsql_visibility_attributes_init(out, room.attributes, take_apart(object, &room), mark,
+                                             err);
     free(room.attributes);
     free(room.values);
     free(room.numbers);

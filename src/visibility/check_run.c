@@ -135,16 +135,22 @@ static void judge_row(const struct dsql_vis_run *run,
     }
 }
 
+static int64_t time_of(int64_t inverted)
+{
+    return inverted == INT64_MIN ? INT64_MIN : -inverted;
+}
+
 enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run,
                             const struct dsql_vis_postings *postings,
                             struct dsql_visibility_attributes *expected,
                             struct dsql_vis_verdict *verdict, struct dsql_err *err)
 {
     *verdict = (struct dsql_vis_verdict){0};
-    bool skewed = run->close_inv != INT64_MIN && run->close_inv > run->start_inv;
     bool live = run->there && !run->deleted;
+    const char *mark =
+        live ? dsql_visibility_mark(time_of(run->start_inv), time_of(run->close_inv)) : NULL;
     enum dsql_rc rc = dsql_vis_attributes_of_json(live ? run->json : (struct dsql_span){NULL, 0},
-                                                  live && skewed, expected, err);
+                                                  mark, expected, err);
     if (rc)
         return rc;
     if (live) {

@@ -6,6 +6,7 @@ struct writer {
     struct dsql_vis_sql *sql;
     struct dsql_strbuf *text;
     const struct dsql_vis_expr *expr;
+    const char *alias; /* of what the columns are of */
 };
 
 /* What a comparison is made with. */
@@ -59,11 +60,11 @@ static void add_operand(const struct writer *out, const struct dsql_vis_node *no
                                         [DSQL_VIS_TYPE_BOOL] = "::boolean",
                                         [DSQL_VIS_TYPE_LIST] = NULL}; /* the others are texts */
     if (operand->column) {
-        add(out, operand->column->sql);
+        dsql_vis_add_column(out->text, operand->column, out->alias);
         return;
     }
-    add(out, node->type == DSQL_VIS_TYPE_LIST ? "(r.search_attributes -> "
-                                              : "(r.search_attributes ->> ");
+    dsql_strbuf_addf(out->text, "(%s.search_attributes %s ", out->alias,
+                     node->type == DSQL_VIS_TYPE_LIST ? "->" : "->>");
     dsql_vis_ref(out->text, operand->name);
     add(out, ")");
     if (casts[node->type])
@@ -197,9 +198,9 @@ static void add_node(const struct writer *out, size_t at)
 }
 
 void dsql_vis_filter(struct dsql_vis_sql *sql, struct dsql_strbuf *text,
-                     const struct dsql_vis_expr *expr, size_t node)
+                     const struct dsql_vis_expr *expr, size_t node, const char *alias)
 {
-    const struct writer out = {sql, text, expr};
+    const struct writer out = {sql, text, expr, alias};
     add_node(&out, node);
 }
 

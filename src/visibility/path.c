@@ -1,8 +1,9 @@
 #include "visibility/path.h"
 
+#include "visibility/narrow.h"
 #include "visibility/sql.h"
 
-enum { RUNNING = 1, NO_RANK = 100, COLLECT_RANK = 60, DIVISIONS_MAX = 4 };
+enum { NO_RANK = 100, COLLECT_RANK = 60, DIVISIONS_MAX = 4 };
 
 /* Less is better: how few runs one value usually has. */
 static int rank_of(enum dsql_vis_index index, enum dsql_vis_type type)
@@ -19,6 +20,7 @@ static int rank_of(enum dsql_vis_index index, enum dsql_vis_type type)
     case DSQL_VIS_BY_VALUE:
         return type == DSQL_VIS_TYPE_BOOL ? 85 : 50;
     case DSQL_VIS_BY_TYPE:
+    case DSQL_VIS_BY_TYPE_STATUS:
         return 70;
     case DSQL_VIS_BY_TASK_QUEUE:
         return 80;
@@ -33,7 +35,8 @@ static int rank_of(enum dsql_vis_index index, enum dsql_vis_type type)
 
 bool dsql_vis_has_division(enum dsql_vis_index index)
 {
-    return index == DSQL_VIS_BY_TIME || index == DSQL_VIS_BY_STATUS || index == DSQL_VIS_BY_TYPE;
+    return index == DSQL_VIS_BY_TIME || index == DSQL_VIS_BY_STATUS || index == DSQL_VIS_BY_TYPE ||
+           index == DSQL_VIS_BY_TYPE_STATUS;
 }
 
 bool dsql_vis_has_bucket(enum dsql_vis_index index)
@@ -59,16 +62,20 @@ struct choice {
 
 static const struct choice nothing = {.rank = NO_RANK};
 
-static struct dsql_vis_scan all_of(enum dsql_vis_index index, const struct dsql_vis_node *compare)
+struct dsql_vis_scan dsql_vis_whole(enum dsql_vis_index index, const struct dsql_vis_node *compare)
 {
-    return (struct dsql_vis_scan){index,     compare,  DSQL_VIS_OPEN, DSQL_VIS_CLOSE_MAX,
-                                  INT64_MIN, INT64_MAX};
+    return (struct dsql_vis_scan){.index = index,
+                                  .compare = compare,
+                                  .first = DSQL_VIS_OPEN,
+                                  .last = DSQL_VIS_CLOSE_MAX,
+                                  .start_first = INT64_MIN,
+                                  .start_last = INT64_MAX};
 }
 
 static struct choice one_scan(const struct dsql_vis_node *node, enum dsql_vis_index index, int rank)
 {
     struct choice choice = {.count = 1, .rank = rank};
-    choice.scans[0] = all_of(index, node);
+    choice.scans[0] = dsql_vis_whole(index, node);
     choice.ranges = node->count * (dsql_vis_has_bucket(index) ? DSQL_VISIBILITY_BUCKETS : 1);
     return choice;
 }
@@ -132,6 +139,7 @@ static struct choice of_compare(const struct dsql_vis_node *node, bool may_colle
         return nothing;
     struct choice choice = one_scan(node, index, COLLECT_RANK);
     choice.collects = true;
+    choice.repeats = node->type == DSQL_VIS_TYPE_LIST || node->type == DSQL_VIS_TYPE_TEXT;
     choice.ranges = 1;
     return choice;
 }
@@ -208,12 +216,6 @@ static void find_conjuncts(const struct dsql_vis_expr *expr, struct dsql_vis_pat
     path->conjunct_count = 1;
 }
 
-static const struct dsql_vis_node *conjunct(const struct dsql_vis_expr *expr,
-                                            const struct dsql_vis_path *path, size_t i)
-{
-    return &expr->nodes[path->conjuncts[i]];
-}
-
 /* '' stands for none in the tables, and no run is of a division of that name. */
 static bool names_divisions(const struct dsql_vis_node *node)
 {
@@ -226,7 +228,7 @@ static bool names_divisions(const struct dsql_vis_node *node)
 static void find_divisions(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
 {
     for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
+        const struct dsql_vis_node *node = dsql_vis_conjunct(expr, path, i);
         if (!dsql_vis_is(node, DSQL_VISIBILITY_DIVISION) || path->no_division || path->divisions)
             continue;
         path->no_division = node->op == DSQL_VIS_IS_NULL;
@@ -235,199 +237,37 @@ static void find_divisions(const struct dsql_vis_expr *expr, struct dsql_vis_pat
     }
 }
 
-/* -- Close time bounds every scan. */
+/* -- Two conjuncts at once. */
 
-struct bounds {
-    int64_t first, last;
-};
-
-static void raise_first(struct bounds *bounds, int64_t first)
+/* Runs of a type and a status have an index of their own, with both in its key. */
+static void add_status(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
 {
-    bounds->first = first > bounds->first ? first : bounds->first;
-}
-
-static void lower_last(struct bounds *bounds, int64_t last)
-{
-    bounds->last = last < bounds->last ? last : bounds->last;
-}
-
-/* Of a time t, close_inv and start_inv are -t. Whether the bounds say all that the comparison does.
- */
-static bool bound_by(const struct dsql_vis_node *node, struct bounds *bounds)
-{
-    int64_t low = node->count > 0 ? dsql_vis_micros(&node->values[0]) : 0;
-    int64_t high = node->count > 1 ? dsql_vis_micros(&node->values[1]) : low;
-    switch (node->op) {
-    case DSQL_VIS_LESS:
-        raise_first(bounds, -low + 1);
-        return true;
-    case DSQL_VIS_AT_MOST:
-        raise_first(bounds, -low);
-        return true;
-    case DSQL_VIS_MORE:
-        lower_last(bounds, -low - 1);
-        return true;
-    case DSQL_VIS_AT_LEAST:
-        lower_last(bounds, -low);
-        return true;
-    case DSQL_VIS_BETWEEN:
-    case DSQL_VIS_IN:
-        if (node->op == DSQL_VIS_IN && node->count > 1)
-            return false;
-        raise_first(bounds, -high);
-        lower_last(bounds, -low);
-        return true;
-    case DSQL_VIS_NOT_NULL:
-        return true;
-    case DSQL_VIS_NOT_IN:
-    case DSQL_VIS_NOT_BETWEEN:
-    case DSQL_VIS_IS_NULL:
-    case DSQL_VIS_STARTS:
-    case DSQL_VIS_NOT_STARTS:
-        break;
-    }
-    return false;
-}
-
-/* An open run has no close time. */
-static bool bound_by_close(const struct dsql_vis_node *node, struct bounds *bounds)
-{
-    if (node->op == DSQL_VIS_IS_NULL) {
-        lower_last(bounds, DSQL_VIS_OPEN);
-        return true;
-    }
-    if (!bound_by(node, bounds))
-        return false;
-    raise_first(bounds, DSQL_VIS_OPEN + 1);
-    return true;
-}
-
-static void apply_bounds(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
-{
-    struct bounds bounds = {DSQL_VIS_OPEN, DSQL_VIS_CLOSE_MAX};
+    struct dsql_vis_scan *scan = &path->scans[0];
+    if (path->scan_count != 1 || scan->index != DSQL_VIS_BY_TYPE)
+        return;
     for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
-        if (dsql_vis_is(node, "CloseTime"))
-            path->covered[i] = bound_by_close(node, &bounds);
-    }
-    for (size_t i = 0; i < path->scan_count; i++) {
-        struct dsql_vis_scan *scan = &path->scans[i];
-        scan->first = bounds.first > scan->first ? bounds.first : scan->first;
-        scan->last = bounds.last < scan->last ? bounds.last : scan->last;
-    }
-}
-
-/* -- Start time bounds open runs by itself, and closed ones by their close time. */
-
-static const struct dsql_vis_value skewed = {.text = {"1", 1}};
-static const struct dsql_vis_node skew = {
-    .kind = DSQL_VIS_COMPARE,
-    .op = DSQL_VIS_IN,
-    .type = DSQL_VIS_TYPE_KEYWORD,
-    .name = {DSQL_VISIBILITY_SKEW, sizeof(DSQL_VISIBILITY_SKEW) - 1},
-    .values = &skewed,
-    .count = 1};
-
-static void split_at_open(struct dsql_vis_path *path, size_t i, const struct bounds *start)
-{
-    struct dsql_vis_scan *scan = &path->scans[i];
-    if (scan->first > DSQL_VIS_OPEN)
-        return;
-    if (scan->last > DSQL_VIS_OPEN) {
-        struct dsql_vis_scan closed = *scan;
-        if (path->scan_count == DSQL_VIS_SCANS_MAX)
-            return;
-        closed.first = DSQL_VIS_OPEN + 1;
-        path->scans[path->scan_count++] = closed;
-        scan->last = DSQL_VIS_OPEN;
-    }
-    scan->start_first = start->first;
-    scan->start_last = start->last;
-}
-
-/*
- * A run that starts at t or later is open, or closes at t or later, or has closed before it
- * started: for those there is a posting. They need not be of the division or the value that the
- * other scans promise, so the filter has to look at everything again.
- */
-static void stop_at_start(struct dsql_vis_path *path, int64_t last)
-{
-    if (path->scan_count == DSQL_VIS_SCANS_MAX || last == DSQL_VIS_CLOSE_MAX)
-        return;
-    struct dsql_vis_scan behind = {DSQL_VIS_BY_VALUE, &skew,     last + 1,
-                                   DSQL_VIS_OPEN,     INT64_MIN, INT64_MAX};
-    for (size_t i = 0; i < path->scan_count; i++) {
-        struct dsql_vis_scan *scan = &path->scans[i];
-        if (scan->first == DSQL_VIS_OPEN || scan->last <= last)
+        const struct dsql_vis_node *node = dsql_vis_conjunct(expr, path, i);
+        if (!dsql_vis_is(node, "ExecutionStatus") || node->op != DSQL_VIS_IN ||
+            scan->compare->count * node->count * DSQL_VISIBILITY_BUCKETS > DSQL_VIS_RANGES_MAX)
             continue;
-        behind.last = scan->last > behind.last ? scan->last : behind.last;
-        scan->last = last;
-    }
-    if (behind.first > behind.last)
+        scan->index = DSQL_VIS_BY_TYPE_STATUS;
+        scan->status = node;
+        path->repeats = path->repeats || may_repeat(node);
         return;
-    path->scans[path->scan_count++] = behind;
-    memset(path->covered, 0, sizeof(path->covered));
-}
-
-static void bound_by_start(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
-{
-    struct bounds start = {INT64_MIN, INT64_MAX};
-    for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
-        if (dsql_vis_is(node, "StartTime"))
-            (void)bound_by(node, &start);
     }
-    if (path->collects || (start.first == INT64_MIN && start.last == INT64_MAX))
-        return;
-    size_t scans = path->scan_count;
-    for (size_t i = 0; i < scans; i++)
-        split_at_open(path, i, &start);
-    stop_at_start(path, start.last);
-}
-
-/* -- Runs that are running are open. */
-
-static const struct dsql_vis_node *find_running(const struct dsql_vis_expr *expr,
-                                                const struct dsql_vis_path *path)
-{
-    for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
-        if (dsql_vis_is(node, "ExecutionStatus") && node->op == DSQL_VIS_IN && node->count == 1 &&
-            node->values[0].number == RUNNING)
-            return node;
-    }
-    return NULL;
-}
-
-/*
- * A query for what is running does not go through all that is closed: the scans read open runs
- * only. In case that a run is closed and yet said to be running, those are found by their status;
- * usually there is none.
- */
-static void keep_to_open(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
-{
-    const struct dsql_vis_node *running = find_running(expr, path);
-    bool knows_division = path->no_division || path->divisions;
-    if (!running || !knows_division || path->collects || path->scan_count == DSQL_VIS_SCANS_MAX)
-        return;
-    for (size_t i = 0; i < path->scan_count; i++)
-        if (path->scans[i].index == DSQL_VIS_BY_STATUS)
-            return;
-    for (size_t i = 0; i < path->scan_count; i++)
-        path->scans[i].last = DSQL_VIS_OPEN;
-    struct dsql_vis_scan closed = all_of(DSQL_VIS_BY_STATUS, running);
-    closed.first = DSQL_VIS_OPEN + 1;
-    path->scans[path->scan_count++] = closed;
 }
 
 /* -- All together. */
 
-static bool is_exact(const struct dsql_vis_node *node, enum dsql_vis_index index)
+/* Whether the ranges have no run that the comparison does not take. Of a range of values a prefix
+ * is the only one whose ends are those of the comparison. */
+static bool is_exact(const struct dsql_vis_path *path, const struct dsql_vis_node *node)
 {
-    for (size_t i = 0; index == DSQL_VIS_BY_VALUE && i < node->count; i++)
+    bool posted = path->scans[0].index == DSQL_VIS_BY_VALUE;
+    for (size_t i = 0; posted && i < node->count; i++)
         if (dsql_vis_is_cut(node->type, &node->values[i]))
             return false;
-    return true;
+    return !path->collects || node->op == DSQL_VIS_STARTS;
 }
 
 /* A single comparison that is a conjunct itself needs no filter, unless several scans share the
@@ -436,9 +276,9 @@ static void cover(const struct dsql_vis_expr *expr, struct dsql_vis_path *path)
 {
     const struct dsql_vis_scan *scan = &path->scans[0];
     for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
-        if (path->scan_count == 1 && !path->collects && node == scan->compare &&
-            is_exact(node, scan->index))
+        const struct dsql_vis_node *node = dsql_vis_conjunct(expr, path, i);
+        bool is_its = node == scan->compare || node == scan->status;
+        if (path->scan_count == 1 && is_its && is_exact(path, node))
             path->covered[i] = true;
     }
 }
@@ -466,27 +306,25 @@ void dsql_vis_choose(const struct dsql_vis_expr *expr, bool may_collect, struct 
     struct choice choice = choose(expr, 0, may_collect);
     if (choice.rank == NO_RANK) {
         choice = (struct choice){.count = 1};
-        choice.scans[0] = all_of(DSQL_VIS_BY_TIME, NULL);
+        choice.scans[0] = dsql_vis_whole(DSQL_VIS_BY_TIME, NULL);
     }
     memcpy(path->scans, choice.scans, choice.count * sizeof(choice.scans[0]));
     path->scan_count = choice.count;
     path->collects = choice.collects;
     path->repeats = choice.repeats;
     find_divisions(expr, path);
-    keep_to_open(expr, path);
+    add_status(expr, path);
+    dsql_vis_keep_to_open(expr, path);
     path->needs_division = some_have_division(path);
     for (size_t i = 0; i < path->conjunct_count; i++) {
-        const struct dsql_vis_node *node = conjunct(expr, path, i);
+        const struct dsql_vis_node *node = dsql_vis_conjunct(expr, path, i);
         bool is_it = node == path->divisions ||
                      (path->no_division && dsql_vis_is(node, DSQL_VISIBILITY_DIVISION) &&
                       node->op == DSQL_VIS_IS_NULL);
         path->covered[i] = is_it && all_have_division(path);
     }
     cover(expr, path);
-    apply_bounds(expr, path);
-    bound_by_start(expr, path);
-    if (path->collects)
-        memset(path->covered, 0, sizeof(path->covered));
+    dsql_vis_bound(expr, path);
 }
 
 bool dsql_vis_is_filtered(const struct dsql_vis_path *path)

@@ -30,6 +30,7 @@ enum {
 struct dsql_vis_scan {
     enum dsql_vis_index index;
     const struct dsql_vis_node *compare; /* NULL of BY_TIME */
+    const struct dsql_vis_node *status;  /* of BY_TYPE_STATUS, beside the type */
     int64_t first, last;                 /* close_inv, both included; none if first > last */
     /* start_inv, both included, where `last` is that of open runs. */
     int64_t start_first, start_last;
@@ -48,6 +49,15 @@ struct dsql_vis_path {
     bool covered[DSQL_VIS_CONJUNCTS_MAX];
     size_t conjunct_count;
 };
+
+/* A whole index, or all that it has of the values of a comparison. */
+struct dsql_vis_scan dsql_vis_whole(enum dsql_vis_index index, const struct dsql_vis_node *compare);
+
+static inline const struct dsql_vis_node *
+dsql_vis_conjunct(const struct dsql_vis_expr *expr, const struct dsql_vis_path *path, size_t i)
+{
+    return &expr->nodes[path->conjuncts[i]];
+}
 
 /* May the path collect? */
 void dsql_vis_choose(const struct dsql_vis_expr *expr, bool may_collect,

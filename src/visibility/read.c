@@ -1,5 +1,7 @@
 #include "visibility/read.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "visibility/visibility.h"
@@ -43,12 +45,18 @@ static enum dsql_rc run(struct dsql_tx *tx, void *arg, struct dsql_err *err)
 enum dsql_rc dsql_vis_query(struct dsql_vis_call *call, const char *name,
                             const struct dsql_vis_sql *sql, struct dsql_rows **rows)
 {
+    struct dsql_rows *found = NULL;
     struct query query = {
         .stmt = {.name = name, .sql = sql->text.ptr, .types = sql->types, .flags = DSQL_STMT_READ},
         .sql = sql,
-        .rows = rows};
-    struct dsql_rows *found = NULL;
-    query.rows = &found;
+        .rows = &found};
+    uint64_t shape = dsql_vis_shape(sql);
+    char its_name[64];
+    if (dsql_vis_is_common(&call->visibility->shapes, shape)) {
+        (void)snprintf(its_name, sizeof(its_name), "%s.%016" PRIx64, name, shape);
+        query.stmt.name = its_name;
+        query.stmt.flags |= DSQL_STMT_PREPARE;
+    }
     int64_t left = dsql_vis_left(call);
     if (left != INT64_MAX)
         call->policy.timeout_ns = left > 0 ? left : 1;

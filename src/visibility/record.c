@@ -17,107 +17,112 @@
 
 enum { MEMO_MAX = 1 << 20 };
 
+/* clang-format off */
+
 /* The columns that are NULL in a tombstone, in the order of the parameters from $5 on. */
-#define EACH_COLUMN(X)                                                                             \
-    X(division)                                                                                    \
-    X(status)                                                                                      \
-    X(close_inv)                                                                                   \
-    X(start_inv)                                                                                   \
-    X(execution_time)                                                                              \
-    X(workflow_id)                                                                                 \
-    X(workflow_type_name)                                                                          \
-    X(task_queue)                                                                                  \
-    X(root_workflow_id)                                                                            \
-    X(root_run_id)                                                                                 \
-    X(encoding)                                                                                    \
-    X(count_keyword)                                                                               \
-    X(execution_duration)                                                                          \
-    X(history_length)                                                                              \
-    X(history_size_bytes)                                                                          \
-    X(state_transition_count)                                                                      \
-    X(parent_workflow_id)                                                                          \
-    X(parent_run_id)                                                                               \
-    X(memo)                                                                                        \
-    X(search_attributes)
+#define COLUMNS(X)                                                                              \
+    X(division) X(status) X(close_inv) X(start_inv) X(execution_time)                           \
+    X(workflow_id) X(workflow_type_name) X(task_queue) X(root_workflow_id) X(root_run_id)       \
+    X(encoding) X(count_keyword)                                                                \
+    X(execution_duration) X(history_length) X(history_size_bytes) X(state_transition_count)     \
+    X(parent_workflow_id) X(parent_run_id) X(memo) X(search_attributes)
 
 #define NAME(column)    ", " #column
 #define REPLACE(column) ", " #column " = excluded." #column
 #define EMPTY(column)   ", " #column " = NULL"
 
-#define OLD                                                                                        \
-    "old AS (SELECT division, status, count_keyword FROM executions_visibility "                   \
-    "WHERE namespace_id = $1 AND run_id = $2 AND deleted_until IS NULL)"
+#define OLD                                                                                     \
+    "old AS ("                                                                                  \
+        "SELECT division, status, count_keyword FROM executions_visibility "                    \
+        "WHERE namespace_id = $1 AND run_id = $2 AND deleted_until IS NULL)"
 
-#define INSERT_COUNT                                                                               \
+#define INSERT_COUNT                                                                            \
     "INSERT INTO visibility_counts (namespace_id, division, status, count_keyword, id, delta) "
 
-/* $27: only if there is no such run; $28: now; $29 and $30: ids of counters. */
 static const uint32_t record_types[] = {
-    DSQL_VIS_TEXT,       DSQL_VIS_TEXT, DSQL_VIS_INT8,  DSQL_VIS_INT2,  DSQL_VIS_TEXT,
-    DSQL_VIS_INT2,       DSQL_VIS_INT8, DSQL_VIS_INT8,  DSQL_VIS_INT8,  DSQL_VIS_TEXT,
-    DSQL_VIS_TEXT,       DSQL_VIS_TEXT, DSQL_VIS_TEXT,  DSQL_VIS_TEXT,  DSQL_VIS_TEXT,
-    DSQL_VIS_TEXT,       DSQL_VIS_INT8, DSQL_VIS_INT8,  DSQL_VIS_INT8,  DSQL_VIS_INT8,
-    DSQL_VIS_TEXT,       DSQL_VIS_TEXT, DSQL_VIS_BYTEA, DSQL_VIS_JSONB, DSQL_VIS_TEXT_ARRAY,
-    DSQL_VIS_TEXT_ARRAY, DSQL_VIS_BOOL, DSQL_VIS_INT8,  DSQL_VIS_UUID,  DSQL_VIS_UUID};
+    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT8, DSQL_VIS_INT2, /* the run, version, bucket */
+    DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8, /* $5: COLUMNS */
+    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT,
+    DSQL_VIS_TEXT, DSQL_VIS_TEXT,
+    DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8,
+    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_BYTEA, DSQL_VIS_JSONB,
+    DSQL_VIS_TEXT_ARRAY, DSQL_VIS_TEXT_ARRAY, /* $25: the postings */
+    DSQL_VIS_BOOL,                            /* $27: only if there is no such run */
+    DSQL_VIS_INT8,                            /* $28: now */
+    DSQL_VIS_UUID, DSQL_VIS_UUID,             /* $29: ids of counters */
+};
 
 static const struct dsql_stmt record_stmt = {
     .name = "visibility_record",
     .sql =
-        "WITH " OLD ", put AS ("
-        "INSERT INTO executions_visibility AS v (namespace_id, run_id, _version, bucket" EACH_COLUMN(
-            NAME) ") "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, "
-                  "$17, $18, $19, $20, $21, $22, $23, $24) "
-                  "ON CONFLICT (namespace_id, run_id) DO UPDATE SET deleted_until = NULL, "
-                  "_version = excluded._version" EACH_COLUMN(
-                      REPLACE) " "
-                               "WHERE (v.deleted_until IS NULL AND NOT $27 "
-                               "AND v._version < excluded._version) OR v.deleted_until <= $28 "
-                               "RETURNING v.run_id), "
-                               "gone AS (DELETE FROM visibility_postings p "
-                               "WHERE p.namespace_id = $1 AND p.run_id = $2 AND EXISTS (SELECT 1 FROM put) "
-                               "AND NOT EXISTS (SELECT 1 FROM unnest($25, $26) AS n (attribute, value) "
-                               "WHERE n.attribute = p.attribute AND n.value = p.value) RETURNING 1), "
-                               "posted AS (INSERT INTO visibility_postings AS p "
-                               "(namespace_id, run_id, attribute, value, bucket, close_inv, start_inv) "
-                               "SELECT $1, $2, n.attribute, n.value, $4, $7, $8 "
-                               "FROM unnest($25, $26) AS n (attribute, value) WHERE EXISTS (SELECT 1 FROM put) "
-                               "ON CONFLICT (namespace_id, run_id, attribute, value) DO UPDATE "
-                               "SET close_inv = excluded.close_inv, start_inv = excluded.start_inv "
-                               "WHERE p.close_inv <> excluded.close_inv OR p.start_inv <> excluded.start_inv RETURNING 1), "
-                               "counted AS (" INSERT_COUNT
-                               "SELECT $1, c.division, c.status, c.count_keyword, c.id, c.delta FROM ("
-                               "SELECT $5 AS division, $6 AS status, $16 AS count_keyword, $29 AS id, "
-                               "CAST(1 AS BIGINT) AS delta FROM put "
-                               "UNION ALL SELECT o.division, o.status, o.count_keyword, $30, -1 FROM old o, put) AS c "
-                               "WHERE NOT EXISTS (SELECT 1 FROM old o WHERE o.division = $5 AND o.status = $6 "
-                               "AND o.count_keyword = $16) RETURNING 1) "
-                               "SELECT count(*) FROM put",
+    "WITH " OLD ", "
+    "put AS ("
+        "INSERT INTO executions_visibility AS v "
+            "(namespace_id, run_id, _version, bucket" COLUMNS(NAME) ") "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+            "$19, $20, $21, $22, $23, $24) "
+        "ON CONFLICT (namespace_id, run_id) DO UPDATE SET "
+            "deleted_until = NULL, _version = excluded._version" COLUMNS(REPLACE) " "
+        "WHERE (v.deleted_until IS NULL AND NOT $27 AND v._version < excluded._version) "
+            "OR v.deleted_until <= $28 "
+        "RETURNING v.run_id), "
+    "gone AS ("
+        "DELETE FROM visibility_postings p "
+        "WHERE p.namespace_id = $1 AND p.run_id = $2 AND EXISTS (SELECT 1 FROM put) "
+            "AND NOT EXISTS (SELECT 1 FROM unnest($25, $26) AS n (attribute, value) "
+                "WHERE n.attribute = p.attribute AND n.value = p.value) "
+        "RETURNING 1), "
+    "posted AS ("
+        "INSERT INTO visibility_postings AS p "
+            "(namespace_id, run_id, attribute, value, bucket, close_inv, start_inv) "
+        "SELECT $1, $2, n.attribute, n.value, $4, $7, $8 "
+        "FROM unnest($25, $26) AS n (attribute, value) WHERE EXISTS (SELECT 1 FROM put) "
+        "ON CONFLICT (namespace_id, run_id, attribute, value) DO UPDATE "
+            "SET close_inv = excluded.close_inv, start_inv = excluded.start_inv "
+        "WHERE p.close_inv <> excluded.close_inv OR p.start_inv <> excluded.start_inv "
+        "RETURNING 1), "
+    "counted AS ("
+        INSERT_COUNT
+        "SELECT $1, c.division, c.status, c.count_keyword, c.id, c.delta FROM ("
+            "SELECT $5 AS division, $6 AS status, $16 AS count_keyword, $29 AS id, "
+                "CAST(1 AS BIGINT) AS delta FROM put "
+            "UNION ALL "
+            "SELECT o.division, o.status, o.count_keyword, $30, -1 FROM old o, put) AS c "
+        "WHERE NOT EXISTS (SELECT 1 FROM old o "
+            "WHERE o.division = $5 AND o.status = $6 AND o.count_keyword = $16) "
+        "RETURNING 1) "
+    "SELECT count(*) FROM put",
     .types = record_types,
     .flags = DSQL_STMT_PREPARE,
 };
 
-/* $3: bucket; $4: deleted_until; $5: id of a counter. */
-static const uint32_t delete_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8,
-                                        DSQL_VIS_UUID};
+static const uint32_t delete_types[] = {
+    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, /* the run, bucket */
+    DSQL_VIS_INT8,                               /* $4: deleted_until */
+    DSQL_VIS_UUID,                               /* $5: id of a counter */
+};
 
 static const struct dsql_stmt delete_stmt = {
     .name = "visibility_delete",
     .sql =
-        "WITH " OLD ", put AS ("
-        "INSERT INTO executions_visibility (namespace_id, run_id, _version, bucket, "
-        "deleted_until) VALUES ($1, $2, 0, $3, $4) "
-        "ON CONFLICT (namespace_id, run_id) DO UPDATE "
-        "SET deleted_until = excluded.deleted_until" EACH_COLUMN(
-            EMPTY) " RETURNING 1), "
-                   "gone AS (DELETE FROM visibility_postings WHERE namespace_id = $1 AND run_id = $2 "
-                   "RETURNING 1), "
-                   "counted AS (" INSERT_COUNT
-                   "SELECT $1, o.division, o.status, o.count_keyword, $5, -1 FROM old o RETURNING 1) "
-                   "SELECT count(*) FROM old",
+    "WITH " OLD ", "
+    "put AS ("
+        "INSERT INTO executions_visibility (namespace_id, run_id, _version, bucket, deleted_until) "
+        "VALUES ($1, $2, 0, $3, $4) "
+        "ON CONFLICT (namespace_id, run_id) DO UPDATE SET "
+            "deleted_until = excluded.deleted_until" COLUMNS(EMPTY) " "
+        "RETURNING 1), "
+    "gone AS ("
+        "DELETE FROM visibility_postings WHERE namespace_id = $1 AND run_id = $2 RETURNING 1), "
+    "counted AS ("
+        INSERT_COUNT
+        "SELECT $1, o.division, o.status, o.count_keyword, $5, -1 FROM old o RETURNING 1) "
+    "SELECT count(*) FROM old",
     .types = delete_types,
     .flags = DSQL_STMT_PREPARE,
 };
+
+/* clang-format on */
 
 struct write {
     const struct dsql_stmt *stmt;
@@ -223,8 +228,8 @@ enum dsql_rc dsql_visibility_record(struct dsql_visibility *visibility,
     enum dsql_rc rc = check_record(record, err);
     if (rc)
         return rc;
-    bool skewed = record->close_us != DSQL_VISIBILITY_OPEN && record->close_us < record->start_us;
-    rc = dsql_visibility_attributes_init(&made, record->attributes, record->attribute_count, skewed,
+    rc = dsql_visibility_attributes_init(&made, record->attributes, record->attribute_count,
+                                         dsql_visibility_mark(record->start_us, record->close_us),
                                          err);
     if (!rc) {
         dsql_random_bytes(ids, sizeof(ids));

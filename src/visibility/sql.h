@@ -46,10 +46,10 @@ bool dsql_vis_behind(struct dsql_vis_sql *sql, struct dsql_span prefix, struct d
 /* Microseconds since 1970, rounded down. */
 int64_t dsql_vis_micros(const struct dsql_vis_value *time);
 
-/* Writes the condition of a node, in parentheses, over the row r and the position s. */
+/* Writes the condition of a node, in parentheses, over a row or a position with that alias. */
 void dsql_vis_filter(struct dsql_vis_sql *sql, struct dsql_strbuf *text,
-                     const struct dsql_vis_expr *expr, size_t node);
-/* Whether that needs nothing of the row. */
+                     const struct dsql_vis_expr *expr, size_t node, const char *alias);
+/* Whether a position is enough for that. */
 bool dsql_vis_is_narrow(const struct dsql_vis_expr *expr, size_t node);
 
 /* DSQL_INVALID for a comparison that the tables can't answer: an attribute under another type. */

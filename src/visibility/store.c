@@ -23,6 +23,7 @@ enum dsql_rc dsql_visibility_open(struct dsql_pool *pool,
     struct dsql_visibility *made = calloc(1, sizeof(*made));
     if (!made)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    dsql_vis_shapes_init(&made->shapes);
     made->pool = pool;
     made->clock = pool->clock;
     if (options)
@@ -35,6 +36,8 @@ enum dsql_rc dsql_visibility_open(struct dsql_pool *pool,
 
 void dsql_visibility_close(struct dsql_visibility *visibility)
 {
+    if (visibility)
+        dsql_vis_shapes_fini(&visibility->shapes);
     free(visibility);
 }
 

@@ -4,11 +4,13 @@
 
 #include "base/clock.h"
 #include "dsql/visibility.h"
+#include "visibility/shapes.h"
 
 struct dsql_visibility {
     struct dsql_pool *pool;
     const struct dsql_clock *clock; /* the pool's */
     struct dsql_visibility_options options;
+    struct dsql_vis_shapes shapes; /* of the statements of reads */
 };
 
 /* PostgreSQL's type numbers, for statements that declare their parameters: the service uses an

@@ -32,7 +32,8 @@ static const char *texts[] = {"one two", "two\tthree", "ONE", "\xc3\xa4 one", ""
 static const char *words[] = {"one", "two", "three", "four", "ONE", "\xc3\xa4", "five"};
 static const int64_t ints[] = {0, 1, -1, 5, 1000, INT64_MAX, INT64_MIN};
 static const double reals[] = {0, 1.5, -1.5, 1e10, -0.25, 3};
-static const int64_t seconds[] = {1000, 1001, 1002, -5, 1500000000};
+/* Some are ten minutes apart, others more or less. */
+static const int64_t seconds[] = {1000, 1001, 1002, 1601, -5, 1500000000};
 
 #define PICK(pool) pool[dsql_rng_below(&fix.rng, sizeof(pool) / sizeof((pool)[0]))]
 

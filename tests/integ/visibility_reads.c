@@ -170,6 +170,10 @@ static void typical(void)
     vis_is(&e, "WorkflowType", "type-3");
     vis_status(&e, 1);
     served("WorkflowType = ... AND Running");
+    begin_and(2);
+    vis_is(&e, "WorkflowType", "type-3");
+    vis_status(&e, 3);
+    served("WorkflowType = ... AND Completed");
     begin_and(1);
     vis_is(&e, "WorkflowId", "order-77");
     served("WorkflowId = ...");

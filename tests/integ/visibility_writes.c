@@ -179,8 +179,8 @@ static void a_tombstone_ends(void)
     dsql_visibility_close(brief);
 }
 
-/* Clocks differ: what says so is posted, and goes with it. */
-static void a_run_that_closed_before_it_started_is_marked(void)
+/* Clocks differ, and some runs take long: what says so is posted, and goes with it. */
+static void runs_that_close_far_from_their_start_are_marked(void)
 {
     struct dsql_visibility_record it = record("skewed", 1);
     it.close_us = it.start_us - 1;
@@ -188,7 +188,12 @@ static void a_run_that_closed_before_it_started_is_marked(void)
     HOLDS("SELECT attribute = '!skew' AND value = '1' AND close_inv = -999 AND start_inv = -1000 "
           "FROM visibility_postings WHERE run_id = 'skewed'");
     it.version = 2;
-    it.close_us = it.start_us;
+    it.close_us = it.start_us + INT64_C(600000001);
+    REQUIRE(write_it(DSQL_VISIBILITY_CLOSED, &it));
+    HOLDS("SELECT string_agg(attribute, ',') = '!long' FROM visibility_postings "
+          "WHERE run_id = 'skewed'");
+    it.version = 3;
+    it.close_us--;
     REQUIRE(write_it(DSQL_VISIBILITY_CLOSED, &it));
     HOLDS("SELECT count(*) = 0 FROM visibility_postings WHERE run_id = 'skewed'");
     REQUIRE(erase(visibility, "skewed"));
@@ -268,7 +273,7 @@ int main(void)
     REQUIRE_OK(dsql_visibility_verify_schema(visibility, INT64_C(30000000000), &err));
     a_run_starts_changes_and_closes();
     a_tombstone_ends();
-    a_run_that_closed_before_it_started_is_marked();
+    runs_that_close_far_from_their_start_are_marked();
     counters_follow_the_row();
     what_cannot_be_written_is_refused();
     a_write_is_one_round_trip();

@@ -139,7 +139,7 @@ TEST(attributes_have_three_forms)
     struct dsql_visibility_attributes made;
     char text[600];
     assert_int_equal(
-        dsql_visibility_attributes_init(&made, attributes, DSQL_COUNT_OF(attributes), false, NULL),
+        dsql_visibility_attributes_init(&made, attributes, DSQL_COUNT_OF(attributes), NULL, NULL),
         DSQL_OK);
     assert_string_equal(
         made.json.ptr,
@@ -158,7 +158,7 @@ TEST(attributes_have_three_forms)
     assert_true(dsql_span_eq(made.count_keyword, span("low")));
     dsql_visibility_attributes_fini(&made);
 
-    assert_int_equal(dsql_visibility_attributes_init(&made, NULL, 0, false, NULL), DSQL_OK);
+    assert_int_equal(dsql_visibility_attributes_init(&made, NULL, 0, NULL, NULL), DSQL_OK);
     assert_int_equal(made.json.len, 0);
     assert_int_equal(made.names.len, 12);
     assert_int_equal(made.division.len + made.count_keyword.len, 0);
@@ -182,7 +182,7 @@ TEST(values_of_another_type_are_refused)
     for (size_t i = 0; i < DSQL_COUNT_OF(wrong); i++) {
         struct dsql_visibility_attributes made;
         struct dsql_err err = {0};
-        if (dsql_visibility_attributes_init(&made, &wrong[i], 1, false, &err) != DSQL_INVALID)
+        if (dsql_visibility_attributes_init(&made, &wrong[i], 1, NULL, &err) != DSQL_INVALID)
             fail_msg("row %zu", i);
         assert_true(err.message[0]);
         dsql_visibility_attributes_fini(&made);
@@ -198,7 +198,7 @@ TEST(more_values_than_a_transaction_takes_are_refused)
         dsql_strbuf_addf(&words, "w%d ", i);
     const struct dsql_visibility_attribute text =
         ATTRIBUTE("Text01", DSQL_VISIBILITY_TEXT, {words.ptr, words.len});
-    assert_int_equal(dsql_visibility_attributes_init(&made, &text, 1, false, NULL), DSQL_TOO_LARGE);
+    assert_int_equal(dsql_visibility_attributes_init(&made, &text, 1, NULL, NULL), DSQL_TOO_LARGE);
     dsql_visibility_attributes_fini(&made);
     dsql_strbuf_fini(&words);
 }

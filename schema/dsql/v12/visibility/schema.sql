@@ -68,6 +68,7 @@ CREATE TABLE IF NOT EXISTS executions_visibility (
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_time ON executions_visibility (namespace_id, division, bucket, close_inv, start_inv, run_id);
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_status ON executions_visibility (namespace_id, division, status, bucket, close_inv, start_inv, run_id);
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_type ON executions_visibility (namespace_id, division, workflow_type_name, bucket, close_inv, start_inv, run_id);
+CREATE INDEX ASYNC IF NOT EXISTS visibility_by_type_status ON executions_visibility (namespace_id, division, workflow_type_name, status, bucket, close_inv, start_inv, run_id);
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_task_queue ON executions_visibility (namespace_id, task_queue, bucket, close_inv, start_inv, run_id);
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_workflow_id ON executions_visibility (namespace_id, workflow_id, close_inv, start_inv, run_id);
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_root ON executions_visibility (namespace_id, root_workflow_id, close_inv, start_inv, run_id);

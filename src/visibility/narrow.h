@@ -1,0 +1,25 @@
+/*
+ * Which part of its indexes a path reads: times bound them, and so does a status that only open
+ * runs have.
+ *
+ * Three facts, each with a posting for the runs that it is not true of (attributes.h), so that no
+ * run is lost:
+ *
+ * (N1) A run that is running is open. Those that are not are found by their status.
+ * (N2) A run that started at t or later is open, or has closed at t or later. Others have `!skew`.
+ * (N3) A run that started at t or earlier is open, or has closed within ten minutes after t. Others
+ *      have `!long`.
+ */
+#ifndef DSQL_VISIBILITY_NARROW_H
+#define DSQL_VISIBILITY_NARROW_H
+
+#include "visibility/path.h"
+
+/* By (N1). Before anybody looks at what the path covers. */
+void dsql_vis_keep_to_open(const struct dsql_vis_expr *expr, struct dsql_vis_path *path);
+
+/* By CloseTime and StartTime, and by (N2) and (N3). Where those postings are read, the filter has
+ * to look at everything again: they may be of any division and value. */
+void dsql_vis_bound(const struct dsql_vis_expr *expr, struct dsql_vis_path *path);
+
+#endif
