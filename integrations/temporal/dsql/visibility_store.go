@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -37,6 +38,7 @@ const VisibilityName = "dsql"
 const (
 	memoMax         = 1 << 20 // of a column
 	compactInterval = 30 * time.Second
+	compactAfter    = 1000 // writes of this process, which leave two counters each at most
 )
 
 // VisibilityStore is Temporal's visibility in the cluster itself. Writes are here, reads in visibility_read.go;
@@ -51,9 +53,11 @@ type VisibilityStore struct {
 	logger        log.Logger
 	metrics       metrics.Handler
 
+	crowded  chan struct{} // enough was written for a pass before its time
 	stop     context.CancelFunc
 	stopped  sync.WaitGroup
 	closeOne sync.Once
+	writes   atomic.Int64
 }
 
 // NewVisibilityStore opens the process's pool, as NewFactory does, and compacts counters until it is closed.
@@ -74,7 +78,7 @@ func NewVisibilityStore(cfg *config.SQL, index string, saProvider searchattribut
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &VisibilityStore{e: e, index: index, saProvider: saProvider, saMappers: saMappers, chasmRegistry: chasmRegistry,
-		logger: logger, metrics: handler, stop: stop}
+		logger: logger, metrics: handler, crowded: make(chan struct{}, 1), stop: stop}
 	s.visibilityReader = visibilityReader{engine: e, vis: e.c.visibility, index: index, provider: saProvider, mappers: saMappers,
 		chasm: chasmRegistry, logger: logger, metrics: handler}
 	s.stopped.Add(1)
@@ -194,11 +198,23 @@ func (s *VisibilityStore) record(ctx context.Context, name string, write C.int, 
 	if err := s.addAttributes(a, request); err != nil {
 		return err
 	}
+	defer s.written()
 	return s.call(ctx, name, func(cancel *C.struct_dsql_cancel, cerr *C.struct_dsql_err) C.int {
 		a.bytes = append(a.bytes, 0)
 		return C.bridge_visibility_record(s.e.c, write, (*C.struct_bridge_value)(unsafe.Pointer(&a.values[0])), C.size_t(len(a.values)),
 			unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), cerr)
 	})
+}
+
+// written counts a write, and asks for a pass where many were made: a count reads every counter that was not compacted.
+func (s *VisibilityStore) written() {
+	if s.writes.Add(1)%compactAfter != 0 {
+		return
+	}
+	select {
+	case s.crowded <- struct{}{}:
+	default: // somebody asked already
+	}
 }
 
 // addAttributes adds what the store can hold. A value that it cannot, and one of an unknown type, is left out, as
@@ -315,19 +331,21 @@ func visibilityError(ctx context.Context, err *Error) error {
 	return serviceerror.NewUnavailable(err.Error())
 }
 
-// keepCompact compacts every now and then. The stores of a process share a pool, and one pass for each interval.
+// keepCompact compacts every now and then, and after many writes. The stores of a process share a pool, and one pass for
+// each interval.
 func (s *VisibilityStore) keepCompact(ctx context.Context) {
 	defer s.stopped.Done()
 	for {
-		wait := compactInterval/2 + rand.N(compactInterval)
+		crowded := false
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-s.crowded:
+			crowded = true
+		case <-time.After(compactInterval/2 + rand.N(compactInterval)):
 		}
-		last := s.e.compacted.Load()
-		now := time.Now().UnixNano()
-		if now-last < int64(compactInterval/2) || !s.e.compacted.CompareAndSwap(last, now) {
+		last, now := s.e.compacted.Load(), time.Now().UnixNano()
+		if (!crowded && now-last < int64(compactInterval/2)) || !s.e.compacted.CompareAndSwap(last, now) {
 			continue
 		}
 		if err := s.compact(ctx); err != nil && ctx.Err() == nil {

@@ -58,6 +58,23 @@ func TestAttributeTexts(t *testing.T) {
 	}
 }
 
+// Many writes ask for a pass of the compactor, once, and never wait for it.
+func TestVisibilityCompactsAfterManyWrites(t *testing.T) {
+	s := &VisibilityStore{crowded: make(chan struct{}, 1)}
+	for range compactAfter - 1 {
+		s.written()
+	}
+	if len(s.crowded) != 0 {
+		t.Error("a pass before its time")
+	}
+	for range 2 * compactAfter {
+		s.written()
+	}
+	if len(s.crowded) != 1 {
+		t.Error("no pass after many writes")
+	}
+}
+
 // What Temporal records arrives in the tables, and running it again or late changes nothing.
 func TestVisibilityWrites(t *testing.T) {
 	if os.Getenv("DSQL_ENDPOINT") == "" {
