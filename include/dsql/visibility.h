@@ -98,7 +98,7 @@ enum dsql_visibility_write {
 /*
  * Writes a record, in one round trip. *applied (may be NULL): whether it changed anything; false
  * where the run is there (STARTED), as new or newer, or deleted. DSQL_INVALID for a value that is
- * not of its type or no UTF-8, DSQL_TOO_LARGE for a memo above 1 MiB.
+ * not of its type or no UTF-8, DSQL_TOO_LARGE for a memo above 8 MiB.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_visibility_record(struct dsql_visibility *visibility, enum dsql_visibility_write write,

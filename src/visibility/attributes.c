@@ -249,6 +249,20 @@ const char *dsql_visibility_mark(int64_t start_us, int64_t close_us)
     return is_long ? DSQL_VISIBILITY_LONG : NULL;
 }
 
+/* Postings stay sorted: the names of marks come before all others. */
+static enum dsql_rc add_marks(struct builder *builder, const char *mark)
+{
+    bool many = builder->count > DSQL_VISIBILITY_POSTINGS_MAX;
+    if (many)
+        builder->count = 0;
+    if (many && !post(builder, DSQL_SPAN(DSQL_VISIBILITY_MANY), DSQL_SPAN("1")))
+        return DSQL_NO_MEMORY;
+    if (mark && !post(builder, dsql_span_of(mark), DSQL_SPAN("1")))
+        return DSQL_NO_MEMORY;
+    drop_duplicates(builder);
+    return DSQL_OK;
+}
+
 enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                              const struct dsql_visibility_attribute *attributes,
                                              size_t count, const char *mark, struct dsql_err *err)
@@ -264,22 +278,16 @@ enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *
         rc = add_attribute(&builder, &attributes[i]);
     if (out->json.len > 0)
         dsql_strbuf_add_char(&out->json, '}');
-    if (!rc && mark && !post(&builder, dsql_span_of(mark), DSQL_SPAN("1")))
-        rc = DSQL_NO_MEMORY;
     if (!rc) {
         drop_duplicates(&builder);
-        add_arrays(&builder);
+        rc = add_marks(&builder, mark);
     }
+    if (!rc)
+        add_arrays(&builder);
     if (!rc && (out->json.cut || out->names.cut || out->values.cut))
         rc = DSQL_NO_MEMORY;
     if (rc == DSQL_NO_MEMORY)
         rc = dsql_err_set(err, rc, "no memory for %zu search attributes", count);
-    if (!rc && builder.count > DSQL_VISIBILITY_POSTINGS_MAX)
-        rc =
-            dsql_err_set(err, DSQL_TOO_LARGE,
-                         "the search attributes of a run have %zu values and words; at most %d fit "
-                         "a transaction",
-                         builder.count, DSQL_VISIBILITY_POSTINGS_MAX);
     free(builder.postings);
     return rc;
 }

@@ -23,12 +23,19 @@
 #define DSQL_VISIBILITY_LONG    "!long" /* closed more than ten minutes after it started */
 #define DSQL_VISIBILITY_LONG_US (INT64_C(600) * 1000000)
 
+/*
+ * The only posting of a run that has more values and words than DSQL_VISIBILITY_POSTINGS_MAX, but
+ * for those above. A list by a value reads these too, and looks at their rows. They are few, and
+ * all in bucket 0.
+ */
+#define DSQL_VISIBILITY_MANY "!many"
+
 /* The name of the posting that a run has; NULL for none. close_us may be DSQL_VISIBILITY_OPEN. */
 const char *dsql_visibility_mark(int64_t start_us, int64_t close_us);
 
 enum {
     /* A transaction changes at most 3,000 rows: a record takes back all postings and makes as many,
-     * beside the row and two counters. */
+     * beside the row, two counters and the parts of a memo. */
     DSQL_VISIBILITY_POSTINGS_MAX = 1400,
 };
 
@@ -40,9 +47,8 @@ struct dsql_visibility_attributes {
     struct dsql_span division, count_keyword; /* parts of the record's values; empty for none */
 };
 
-/* mark: that of dsql_visibility_mark().
- * DSQL_INVALID for a value that is not of its type, no UTF-8, or has a zero byte; DSQL_TOO_LARGE
- * above DSQL_VISIBILITY_POSTINGS_MAX. fini in any case. */
+/* mark: that of dsql_visibility_mark(). DSQL_INVALID for a value that is not of its type, no UTF-8,
+ * or has a zero byte. fini in any case. */
 DSQL_MUST_USE enum dsql_rc
 dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                 const struct dsql_visibility_attribute *attributes, size_t count,

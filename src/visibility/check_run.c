@@ -83,8 +83,9 @@ static void next_expected(struct expected *expected)
 static bool is_in_place(const struct dsql_vis_run *run, const struct dsql_rows *rows, size_t row)
 {
     int64_t bucket = -1, close_inv = 0, start_inv = 0;
+    bool many = dsql_span_eq(dsql_vis_cell(rows, row, 2), DSQL_SPAN(DSQL_VISIBILITY_MANY));
     return dsql_rows_i64(rows, row, 4, &bucket) && dsql_rows_i64(rows, row, 5, &close_inv) &&
-           dsql_rows_i64(rows, row, 6, &start_inv) && bucket == run->bucket &&
+           dsql_rows_i64(rows, row, 6, &start_inv) && bucket == (many ? 0 : run->bucket) &&
            close_inv == run->close_inv && start_inv == run->start_inv;
 }
 
@@ -205,7 +206,8 @@ static const struct dsql_stmt mend_postings_stmt = {
            "WHERE n.attribute = p.attribute AND n.value = p.value) RETURNING 1) "
            "INSERT INTO visibility_postings "
            "(namespace_id, run_id, attribute, value, bucket, close_inv, start_inv) "
-           "SELECT $1, $2, n.attribute, n.value, $5, $6, $7 "
+           "SELECT $1, $2, n.attribute, n.value, "
+           "CASE WHEN n.attribute = '" DSQL_VISIBILITY_MANY "' THEN 0 ELSE $5 END, $6, $7 "
            "FROM unnest($3, $4) AS n (attribute, value) "
            "ON CONFLICT (namespace_id, run_id, attribute, value) DO UPDATE SET "
            "bucket = excluded.bucket, close_inv = excluded.close_inv, "
@@ -215,6 +217,12 @@ static const struct dsql_stmt mend_postings_stmt = {
 static const struct dsql_stmt drop_postings_stmt = {
     .name = "visibility_repair_drop",
     .sql = "DELETE FROM visibility_postings WHERE namespace_id = $1 AND run_id = $2",
+    .types = key_types,
+};
+
+static const struct dsql_stmt drop_memos_stmt = {
+    .name = "visibility_repair_memos",
+    .sql = "DELETE FROM visibility_memos WHERE namespace_id = $1 AND run_id = $2",
     .types = key_types,
 };
 
@@ -281,6 +289,8 @@ static enum dsql_rc mend_dead(struct dsql_tx *tx, const struct mend *mend,
                                       dsql_i64(dsql_visibility_now_us(mend->visibility))};
     enum dsql_rc rc = there ? dsql_tx_defer(tx, &empty_stmt, key, 2, err)
                             : dsql_tx_defer(tx, &tomb_stmt, tomb, DSQL_COUNT_OF(tomb), err);
+    if (!rc)
+        rc = dsql_tx_defer(tx, &drop_memos_stmt, key, 2, err);
     return rc ? rc : dsql_tx_defer(tx, &drop_postings_stmt, key, 2, err);
 }
 

@@ -4,6 +4,37 @@
 
 enum { RUNNING = 1 };
 
+/* -- Postings that stand for other things than values. */
+
+static const struct dsql_vis_value marked = {.text = {"1", 1}};
+
+#define MARK(attribute)                                                                            \
+    {                                                                                              \
+        .kind = DSQL_VIS_COMPARE, .op = DSQL_VIS_IN, .type = DSQL_VIS_TYPE_KEYWORD,                \
+        .name = {attribute, sizeof(attribute) - 1}, .values = &marked, .count = 1                  \
+    }
+static const struct dsql_vis_node skew_mark = MARK(DSQL_VISIBILITY_SKEW);
+static const struct dsql_vis_node long_mark = MARK(DSQL_VISIBILITY_LONG);
+static const struct dsql_vis_node many_mark = MARK(DSQL_VISIBILITY_MANY);
+
+bool dsql_vis_add_many(struct dsql_vis_path *path)
+{
+    bool posted = false;
+    for (size_t i = 0; i < path->scan_count; i++)
+        posted = posted || path->scans[i].index == DSQL_VIS_BY_VALUE;
+    if (!posted)
+        return true;
+    if (path->scan_count == DSQL_VIS_SCANS_MAX)
+        return false;
+    path->scans[path->scan_count++] = dsql_vis_whole(DSQL_VIS_BY_VALUE, &many_mark);
+    return true;
+}
+
+bool dsql_vis_is_many(const struct dsql_vis_scan *scan)
+{
+    return scan->compare == &many_mark;
+}
+
 /* -- (N1) */
 
 static const struct dsql_vis_node *find_running(const struct dsql_vis_expr *expr,
@@ -123,16 +154,6 @@ static void bound_by_close_times(const struct dsql_vis_expr *expr, struct dsql_v
 }
 
 /* -- (N2), (N3): start time bounds open runs by itself, and closed ones by their close time. */
-
-static const struct dsql_vis_value marked = {.text = {"1", 1}};
-
-#define MARK(attribute)                                                                            \
-    {                                                                                              \
-        .kind = DSQL_VIS_COMPARE, .op = DSQL_VIS_IN, .type = DSQL_VIS_TYPE_KEYWORD,                \
-        .name = {attribute, sizeof(attribute) - 1}, .values = &marked, .count = 1                  \
-    }
-static const struct dsql_vis_node skew_mark = MARK(DSQL_VISIBILITY_SKEW);
-static const struct dsql_vis_node long_mark = MARK(DSQL_VISIBILITY_LONG);
 
 static void split_at_open(struct dsql_vis_path *path, size_t i, const struct bounds *start)
 {

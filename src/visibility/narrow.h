@@ -15,6 +15,13 @@
 
 #include "visibility/path.h"
 
+/* Adds runs of which no value is posted, since they have too many of them, to a path that reads
+ * postings. False if there is no room. */
+DSQL_MUST_USE bool dsql_vis_add_many(struct dsql_vis_path *path);
+
+/* Whether the scan is of those: all are in bucket 0. */
+bool dsql_vis_is_many(const struct dsql_vis_scan *scan);
+
 /* By (N1). Before anybody looks at what the path covers. */
 void dsql_vis_keep_to_open(const struct dsql_vis_expr *expr, struct dsql_vis_path *path);
 

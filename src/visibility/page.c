@@ -17,7 +17,7 @@ void dsql_vis_page_clear(struct dsql_visibility_page *page)
         .data = page->data, .cap = page->cap, .token_data = page->token_data};
 }
 
-enum kind { BYTES, NUMBER, INVERTED };
+enum kind { BYTES, NUMBER, INVERTED, MEMO };
 
 /* In the order of dsql_vis_columns. */
 static const struct {
@@ -39,7 +39,7 @@ static const struct {
     MEMBER(NUMBER, history_size_bytes),
     MEMBER(NUMBER, execution_duration_ns),
     MEMBER(NUMBER, state_transition_count),
-    MEMBER(BYTES, memo),
+    MEMBER(MEMO, memo),
     MEMBER(BYTES, encoding),
     MEMBER(BYTES, task_queue),
     MEMBER(BYTES, search_attributes),
@@ -57,13 +57,22 @@ static void put(struct dsql_visibility_page *page, const void *bytes, size_t len
     page->len += dsql_flat_put(page->data + page->len, bytes, len);
 }
 
+/* Room is there. */
+static void put_rest(struct dsql_visibility_page *page, size_t first, const void *rest, size_t len)
+{
+    int32_t whole = (int32_t)(first + len);
+    memcpy(page->data + page->len - first - sizeof(whole), &whole, sizeof(whole));
+    memcpy(page->data + page->len, rest, len);
+    page->len += len;
+}
+
 static bool add_member(struct dsql_visibility_page *page, enum kind kind,
                        const struct dsql_rows *rows, size_t row, size_t column)
 {
     size_t len = 0;
     const void *bytes = dsql_rows_bytes(rows, row, column, &len);
     int64_t number;
-    if (kind == BYTES || !bytes) {
+    if (kind == BYTES || kind == MEMO || !bytes) {
         put(page, bytes, len);
         return true;
     }
@@ -82,16 +91,21 @@ enum dsql_rc dsql_vis_page_add(struct dsql_visibility_page *page, const struct d
                                size_t row, size_t column, struct dsql_err *err)
 {
     size_t before = page->len;
-    if (dsql_rows_columns(rows) != column + DSQL_VIS_RUN_COLUMNS)
+    size_t rest_len = 0;
+    const void *rest = dsql_rows_bytes(rows, row, column + DSQL_VIS_RUN_COLUMNS, &rest_len);
+    if (dsql_rows_columns(rows) != column + DSQL_VIS_MEMO_REST)
         return dsql_err_set(err, DSQL_PROTOCOL, "%zu columns instead of %zu",
-                            dsql_rows_columns(rows), column + DSQL_VIS_RUN_COLUMNS);
+                            dsql_rows_columns(rows), column + DSQL_VIS_MEMO_REST);
     for (size_t i = 0; i < DSQL_COUNT_OF(members); i++) {
         size_t len = 0;
         (void)dsql_rows_bytes(rows, row, column + i, &len);
-        bool has_room = dsql_flat_reserve(&page->data, &page->cap,
-                                          page->len + dsql_flat_size(sizeof(int64_t) + len));
-        if (has_room && add_member(page, members[i].kind, rows, row, column + i))
+        bool has_room = dsql_flat_reserve(
+            &page->data, &page->cap, page->len + dsql_flat_size(sizeof(int64_t) + len) + rest_len);
+        if (has_room && add_member(page, members[i].kind, rows, row, column + i)) {
+            if (members[i].kind == MEMO && rest)
+                put_rest(page, len, rest, rest_len);
             continue;
+        }
         page->len = before;
         return has_room ? dsql_err_set(err, DSQL_PROTOCOL, "the column %s can't be read",
                                        dsql_rows_name(rows, column + i))
@@ -110,7 +124,7 @@ bool dsql_visibility_next(struct dsql_visibility_page *page, struct dsql_visibil
         int64_t number = DSQL_NULL_I64;
         struct dsql_slice value;
         page->at += dsql_flat_get(page->data + page->at, &value);
-        if (members[i].kind == BYTES) {
+        if (members[i].kind == BYTES || members[i].kind == MEMO) {
             memcpy(out, &value, sizeof(value));
         } else {
             if (value.len == sizeof(number))

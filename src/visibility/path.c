@@ -299,19 +299,25 @@ static bool some_have_division(const struct dsql_vis_path *path)
     return false;
 }
 
+static void take(struct dsql_vis_path *path, const struct choice *choice)
+{
+    memcpy(path->scans, choice->scans, choice->count * sizeof(choice->scans[0]));
+    path->scan_count = choice->count;
+    path->collects = choice->collects;
+    path->repeats = choice->repeats;
+}
+
 void dsql_vis_choose(const struct dsql_vis_expr *expr, bool may_collect, struct dsql_vis_path *path)
 {
     *path = (struct dsql_vis_path){0};
     find_conjuncts(expr, path);
     struct choice choice = choose(expr, 0, may_collect);
-    if (choice.rank == NO_RANK) {
+    take(path, &choice);
+    if (choice.rank == NO_RANK || !dsql_vis_add_many(path)) {
         choice = (struct choice){.count = 1};
         choice.scans[0] = dsql_vis_whole(DSQL_VIS_BY_TIME, NULL);
+        take(path, &choice);
     }
-    memcpy(path->scans, choice.scans, choice.count * sizeof(choice.scans[0]));
-    path->scan_count = choice.count;
-    path->collects = choice.collects;
-    path->repeats = choice.repeats;
     find_divisions(expr, path);
     add_status(expr, path);
     dsql_vis_keep_to_open(expr, path);

@@ -1,12 +1,17 @@
 #include "visibility/plan.h"
 
 #include "visibility/ranges.h"
+#include "visibility/visibility.h"
 
+/* The last one is what follows the memo, of the few runs whose memo is as long as a column. */
 const char dsql_vis_columns[] =
     "r.run_id, r.workflow_id, r.workflow_type_name, r.start_inv, r.execution_time, r.close_inv, "
     "r.status, r.history_length, r.history_size_bytes, r.execution_duration, "
     "r.state_transition_count, r.memo, r.encoding, r.task_queue, r.search_attributes::text, "
-    "r.parent_workflow_id, r.parent_run_id, r.root_workflow_id, r.root_run_id";
+    "r.parent_workflow_id, r.parent_run_id, r.root_workflow_id, r.root_run_id, "
+    "CASE WHEN octet_length(r.memo) = " DSQL_VIS_MEMO_PART_SQL " THEN "
+    "(SELECT string_agg(m.data, ''::bytea ORDER BY m.part) FROM visibility_memos m "
+    "WHERE m.namespace_id = $1 AND m.run_id = r.run_id) END";
 
 static void add(const struct dsql_vis_plan *plan, const char *text)
 {

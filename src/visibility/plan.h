@@ -45,7 +45,8 @@ enum dsql_vis_portion {
     DSQL_VIS_COLUMNS
 };
 
-/* Of the row r, with commas between them, in the order of the page's (dsql/visibility_query.h). */
+/* Of the row r, with commas between them, in the order of the page's (dsql/visibility_query.h), and
+ * behind them what does not fit the memo's column. $1 is the namespace. */
 extern const char dsql_vis_columns[];
 
 /* Whether somebody must find out which divisions there are before a statement can be written. */

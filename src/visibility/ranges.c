@@ -1,5 +1,7 @@
 #include "visibility/ranges.h"
 
+#include "visibility/narrow.h"
+
 static void add(const struct dsql_vis_plan *plan, const char *text)
 {
     dsql_strbuf_add_str(&plan->sql->text, text);
@@ -196,8 +198,9 @@ static size_t division_count(const struct dsql_vis_plan *plan, const struct dsql
 
 static void add_buckets(struct dsql_vis_plan *plan, struct range *range, size_t attribute)
 {
+    int buckets = dsql_vis_is_many(range->scan) ? 1 : DSQL_VISIBILITY_BUCKETS;
     range->bucket = dsql_vis_has_bucket(range->scan->index) ? 0 : -1;
-    for (; range->bucket < DSQL_VISIBILITY_BUCKETS; range->bucket++) {
+    for (; range->bucket < buckets; range->bucket++) {
         add_range(plan, range, attribute);
         if (range->bucket < 0)
             break;

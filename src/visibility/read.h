@@ -9,7 +9,8 @@
 struct dsql_visibility;
 
 enum {
-    DSQL_VIS_RUN_COLUMNS = 19 /* those of struct dsql_visibility_run, and of dsql_vis_columns */
+    DSQL_VIS_RUN_COLUMNS = 19, /* those of struct dsql_visibility_run */
+    DSQL_VIS_MEMO_REST,        /* as many dsql_vis_columns has: the last one is the memo's rest */
 };
 
 /* A read of a caller, with what is left of its time. */

@@ -15,7 +15,10 @@
 #include "visibility/keys.h"
 #include "visibility/visibility.h"
 
-enum { MEMO_MAX = 1 << 20 };
+enum {
+    MEMO_PARTS_MAX = 7, /* beside the one in the row: a transaction takes 10 MiB */
+    MEMO_MAX = (1 + MEMO_PARTS_MAX) * DSQL_VIS_MEMO_PART,
+};
 
 /* clang-format off */
 
@@ -33,11 +36,35 @@ enum { MEMO_MAX = 1 << 20 };
 
 #define OLD                                                                                     \
     "old AS ("                                                                                  \
-        "SELECT division, status, count_keyword FROM executions_visibility "                    \
+        "SELECT division, status, count_keyword, "                                              \
+            "octet_length(memo) = " DSQL_VIS_MEMO_PART_SQL " AS goes_on "                       \
+        "FROM executions_visibility "                                                           \
         "WHERE namespace_id = $1 AND run_id = $2 AND deleted_until IS NULL)"
 
 #define INSERT_COUNT                                                                            \
     "INSERT INTO visibility_counts (namespace_id, division, status, count_keyword, id, delta) "
+
+/* Only where there may be parts: most writes look for none. */
+#define DROP_MEMOS(put)                                                                         \
+    "dropped AS ("                                                                              \
+        "DELETE FROM visibility_memos m USING old o" put " "                                    \
+        "WHERE o.goes_on AND m.namespace_id = $1 AND m.run_id = $2 RETURNING 1), "
+
+/* Parts $31 to $37, NULL for none. */
+#define KEEP_MEMOS                                                                              \
+    "parts AS ("                                                                                \
+        "SELECT n.part, n.data FROM (VALUES (CAST(1 AS SMALLINT), $31), (2, $32), (3, $33), "   \
+            "(4, $34), (5, $35), (6, $36), (7, $37)) AS n (part, data) "                        \
+        "WHERE n.data IS NOT NULL), "                                                           \
+    "kept AS ("                                                                                 \
+        "INSERT INTO visibility_memos (namespace_id, run_id, part, data) "                      \
+        "SELECT $1, $2, n.part, n.data FROM parts n, put "                                      \
+        "ON CONFLICT (namespace_id, run_id, part) DO UPDATE SET data = excluded.data "          \
+        "RETURNING 1), "                                                                        \
+    "dropped AS ("                                                                              \
+        "DELETE FROM visibility_memos m USING put "                                             \
+        "WHERE m.namespace_id = $1 AND m.run_id = $2 "                                          \
+            "AND NOT EXISTS (SELECT 1 FROM parts n WHERE n.part = m.part) RETURNING 1), "
 
 static const uint32_t record_types[] = {
     DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT8, DSQL_VIS_INT2, /* the run, version, bucket */
@@ -50,48 +77,62 @@ static const uint32_t record_types[] = {
     DSQL_VIS_BOOL,                            /* $27: only if there is no such run */
     DSQL_VIS_INT8,                            /* $28: now */
     DSQL_VIS_UUID, DSQL_VIS_UUID,             /* $29: ids of counters */
+    DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, /* $31: KEEP_MEMOS */
+    DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA,
 };
+
+#define RECORD(memos)                                                                           \
+    "WITH " OLD ", "                                                                            \
+    "put AS ("                                                                                  \
+        "INSERT INTO executions_visibility AS v "                                               \
+            "(namespace_id, run_id, _version, bucket" COLUMNS(NAME) ") "                        \
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "\
+            "$19, $20, $21, $22, $23, $24) "                                                    \
+        "ON CONFLICT (namespace_id, run_id) DO UPDATE SET "                                     \
+            "deleted_until = NULL, _version = excluded._version" COLUMNS(REPLACE) " "           \
+        "WHERE (v.deleted_until IS NULL AND NOT $27 AND v._version < excluded._version) "       \
+            "OR v.deleted_until <= $28 "                                                        \
+        "RETURNING v.run_id), "                                                                 \
+    "gone AS ("                                                                                 \
+        "DELETE FROM visibility_postings p "                                                    \
+        "WHERE p.namespace_id = $1 AND p.run_id = $2 AND EXISTS (SELECT 1 FROM put) "           \
+            "AND NOT EXISTS (SELECT 1 FROM unnest($25, $26) AS n (attribute, value) "           \
+                "WHERE n.attribute = p.attribute AND n.value = p.value) "                       \
+        "RETURNING 1), "                                                                        \
+    "posted AS ("                                                                               \
+        "INSERT INTO visibility_postings AS p "                                                 \
+            "(namespace_id, run_id, attribute, value, bucket, close_inv, start_inv) "           \
+        "SELECT $1, $2, n.attribute, n.value, "                                                 \
+            "CASE WHEN n.attribute = '" DSQL_VISIBILITY_MANY "' THEN 0 ELSE $4 END, $7, $8 "    \
+        "FROM unnest($25, $26) AS n (attribute, value) WHERE EXISTS (SELECT 1 FROM put) "       \
+        "ON CONFLICT (namespace_id, run_id, attribute, value) DO UPDATE "                       \
+            "SET close_inv = excluded.close_inv, start_inv = excluded.start_inv "               \
+        "WHERE p.close_inv <> excluded.close_inv OR p.start_inv <> excluded.start_inv "         \
+        "RETURNING 1), "                                                                        \
+    memos                                                                                       \
+    "counted AS ("                                                                              \
+        INSERT_COUNT                                                                            \
+        "SELECT $1, c.division, c.status, c.count_keyword, c.id, c.delta FROM ("                \
+            "SELECT $5 AS division, $6 AS status, $16 AS count_keyword, $29 AS id, "            \
+                "CAST(1 AS BIGINT) AS delta FROM put "                                          \
+            "UNION ALL "                                                                        \
+            "SELECT o.division, o.status, o.count_keyword, $30, -1 FROM old o, put) AS c "      \
+        "WHERE NOT EXISTS (SELECT 1 FROM old o "                                                \
+            "WHERE o.division = $5 AND o.status = $6 AND o.count_keyword = $16) "               \
+        "RETURNING 1) "                                                                         \
+    "SELECT count(*) FROM put"
 
 static const struct dsql_stmt record_stmt = {
     .name = "visibility_record",
-    .sql =
-    "WITH " OLD ", "
-    "put AS ("
-        "INSERT INTO executions_visibility AS v "
-            "(namespace_id, run_id, _version, bucket" COLUMNS(NAME) ") "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
-            "$19, $20, $21, $22, $23, $24) "
-        "ON CONFLICT (namespace_id, run_id) DO UPDATE SET "
-            "deleted_until = NULL, _version = excluded._version" COLUMNS(REPLACE) " "
-        "WHERE (v.deleted_until IS NULL AND NOT $27 AND v._version < excluded._version) "
-            "OR v.deleted_until <= $28 "
-        "RETURNING v.run_id), "
-    "gone AS ("
-        "DELETE FROM visibility_postings p "
-        "WHERE p.namespace_id = $1 AND p.run_id = $2 AND EXISTS (SELECT 1 FROM put) "
-            "AND NOT EXISTS (SELECT 1 FROM unnest($25, $26) AS n (attribute, value) "
-                "WHERE n.attribute = p.attribute AND n.value = p.value) "
-        "RETURNING 1), "
-    "posted AS ("
-        "INSERT INTO visibility_postings AS p "
-            "(namespace_id, run_id, attribute, value, bucket, close_inv, start_inv) "
-        "SELECT $1, $2, n.attribute, n.value, $4, $7, $8 "
-        "FROM unnest($25, $26) AS n (attribute, value) WHERE EXISTS (SELECT 1 FROM put) "
-        "ON CONFLICT (namespace_id, run_id, attribute, value) DO UPDATE "
-            "SET close_inv = excluded.close_inv, start_inv = excluded.start_inv "
-        "WHERE p.close_inv <> excluded.close_inv OR p.start_inv <> excluded.start_inv "
-        "RETURNING 1), "
-    "counted AS ("
-        INSERT_COUNT
-        "SELECT $1, c.division, c.status, c.count_keyword, c.id, c.delta FROM ("
-            "SELECT $5 AS division, $6 AS status, $16 AS count_keyword, $29 AS id, "
-                "CAST(1 AS BIGINT) AS delta FROM put "
-            "UNION ALL "
-            "SELECT o.division, o.status, o.count_keyword, $30, -1 FROM old o, put) AS c "
-        "WHERE NOT EXISTS (SELECT 1 FROM old o "
-            "WHERE o.division = $5 AND o.status = $6 AND o.count_keyword = $16) "
-        "RETURNING 1) "
-    "SELECT count(*) FROM put",
+    .sql = RECORD(DROP_MEMOS(", put")),
+    .types = record_types,
+    .flags = DSQL_STMT_PREPARE,
+};
+
+/* Of a run whose memo goes on. */
+static const struct dsql_stmt record_long_stmt = {
+    .name = "visibility_record_long",
+    .sql = RECORD(KEEP_MEMOS),
     .types = record_types,
     .flags = DSQL_STMT_PREPARE,
 };
@@ -114,6 +155,7 @@ static const struct dsql_stmt delete_stmt = {
         "RETURNING 1), "
     "gone AS ("
         "DELETE FROM visibility_postings WHERE namespace_id = $1 AND run_id = $2 RETURNING 1), "
+    DROP_MEMOS("")
     "counted AS ("
         INSERT_COUNT
         "SELECT $1, o.division, o.status, o.count_keyword, $5, -1 FROM old o RETURNING 1) "
@@ -181,6 +223,16 @@ static struct dsql_param array(const struct dsql_strbuf *bytes)
     return dsql_raw(bytes->ptr, bytes->len);
 }
 
+static struct dsql_param memo_part(struct dsql_slice memo, size_t part)
+{
+    size_t from = part * DSQL_VIS_MEMO_PART;
+    if (!memo.ptr || (part > 0 && from >= memo.len))
+        return dsql_null();
+    size_t left = memo.len - from;
+    return dsql_bytes((const char *)memo.ptr + from,
+                      left < DSQL_VIS_MEMO_PART ? left : DSQL_VIS_MEMO_PART);
+}
+
 static enum dsql_rc check_id(const char *what, struct dsql_slice id, struct dsql_err *err)
 {
     if (id.ptr && id.len > 0)
@@ -199,7 +251,7 @@ static enum dsql_rc check_record(const struct dsql_visibility_record *record, st
 {
     enum dsql_rc rc = check_ids(record->namespace_id, record->run_id, err);
     if (!rc && record->memo.ptr && record->memo.len > MEMO_MAX)
-        rc = dsql_err_set(err, DSQL_TOO_LARGE, "a memo of %zu bytes; a column holds %d",
+        rc = dsql_err_set(err, DSQL_TOO_LARGE, "a memo of %zu bytes; a write takes %d",
                           record->memo.len, MEMO_MAX);
     if (!rc && (record->status < 0 || record->status > INT16_MAX))
         rc = dsql_err_set(err, DSQL_INVALID, "%d is no status", (int)record->status);
@@ -256,7 +308,7 @@ enum dsql_rc dsql_visibility_record(struct dsql_visibility *visibility,
             number_or_null(record->state_transition_count),
             text_or_null(record->parent_workflow_id),
             text_or_null(record->parent_run_id),
-            dsql_bytes(record->memo.ptr, record->memo.len),
+            memo_part(record->memo, 0),
             made.json.len > 0 ? dsql_text(made.json.ptr) : dsql_null(),
             array(&made.names),
             array(&made.values),
@@ -264,8 +316,19 @@ enum dsql_rc dsql_visibility_record(struct dsql_visibility *visibility,
             dsql_i64(dsql_visibility_now_us(visibility)),
             dsql_uuid(ids[0]),
             dsql_uuid(ids[1]),
+            memo_part(record->memo, 1),
+            memo_part(record->memo, 2),
+            memo_part(record->memo, 3),
+            memo_part(record->memo, 4),
+            memo_part(record->memo, 5),
+            memo_part(record->memo, 6),
+            memo_part(record->memo, 7),
         };
-        struct write its = {&record_stmt, params, DSQL_COUNT_OF(params), false};
+        static_assert(DSQL_COUNT_OF(params) == DSQL_COUNT_OF(record_types), "each has a type");
+        bool goes_on = record->memo.len > DSQL_VIS_MEMO_PART;
+        struct write its = {.stmt = goes_on ? &record_long_stmt : &record_stmt,
+                            .params = params,
+                            .count = DSQL_COUNT_OF(params) - (goes_on ? 0 : MEMO_PARTS_MAX)};
         rc = make_write(visibility, "RecordVisibility", policy, &its, applied, err);
     }
     dsql_visibility_attributes_fini(&made);

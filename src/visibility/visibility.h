@@ -27,6 +27,10 @@ enum {
     DSQL_VIS_JSONB = 3802,
 };
 
+/* A column holds 1 MiB. A longer memo goes on in visibility_memos: a memo of that length may. */
+#define DSQL_VIS_MEMO_PART     1048576
+#define DSQL_VIS_MEMO_PART_SQL "1048576"
+
 /* The policy of a write: the caller's or the handle's, alone and repeated after an unknown commit.
  */
 struct dsql_tx_policy dsql_visibility_write_policy(const struct dsql_visibility *visibility,

@@ -28,8 +28,11 @@ static char long_a[LONG + 1], long_b[LONG + 1];
 static const char *keywords[] = {"a",   "b", "ab", "abc", "B",    "\xc3\xa4",   "\xf0\x9f\x98\x80",
                                  "a'",  "",  "%",  "_",   "a\\b", "\"q\" \t x", long_a,
                                  long_b};
-static const char *texts[] = {"one two", "two\tthree", "ONE", "\xc3\xa4 one", "", " one  four\n"};
-static const char *words[] = {"one", "two", "three", "four", "ONE", "\xc3\xa4", "five"};
+/* The last one has more words than a run has postings. */
+static char many_words[16384];
+static const char *texts[] = {"one two", "two\tthree",   "ONE",     "\xc3\xa4 one",
+                              "",        " one  four\n", many_words};
+static const char *words[] = {"one", "two", "three", "four", "ONE", "\xc3\xa4", "five", "w1499"};
 static const int64_t ints[] = {0, 1, -1, 5, 1000, INT64_MAX, INT64_MIN};
 static const double reals[] = {0, 1.5, -1.5, 1e10, -0.25, 3};
 /* Some are ten minutes apart, others more or less. */
@@ -675,6 +678,8 @@ int main(int argc, char **argv)
     memset(long_a, 'x', LONG);
     memset(long_b, 'x', LONG);
     long_b[LONG - 1] = 'y';
+    for (size_t i = 0, len = 0; i < 1500; i++)
+        len += (size_t)snprintf(many_words + len, sizeof(many_words) - len, "w%zu ", i);
     REQUIRE_OK(dsql_visibility_open(fix.pool, NULL, &visibility, &err));
     runs = calloc(run_count, sizeof(*runs));
     REQUIRE(runs);

@@ -3,8 +3,10 @@
  * in which order they may come, and how many round trips they take. Run by visibility.sh.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "dsql/visibility.h"
+#include "dsql/visibility_query.h"
 #include "metrics/metrics.h"
 #include "support/store.h"
 
@@ -199,6 +201,56 @@ static void runs_that_close_far_from_their_start_are_marked(void)
     REQUIRE(erase(visibility, "skewed"));
 }
 
+static void memo_is(const char *run, const char *memo, size_t len)
+{
+    struct dsql_visibility_page page = {0};
+    struct dsql_visibility_run found;
+    REQUIRE_OK(dsql_visibility_get(visibility, dsql_slice_str("ns"), dsql_slice_str(run), NULL,
+                                   &page, &err));
+    REQUIRE(dsql_visibility_next(&page, &found));
+    REQUIRE(found.memo.len == len, "%zu bytes of %zu", found.memo.len, len);
+    REQUIRE(memcmp(found.memo.ptr, memo, len) == 0);
+    REQUIRE(strncmp(found.workflow_id.ptr, "wf", found.workflow_id.len) == 0);
+    dsql_visibility_page_fini(&page);
+}
+
+/* Temporal allows 2 MiB by default; a column of the service has one. Lists carry the whole memo,
+ * and no part of an older one is left. */
+static void a_memo_may_be_longer_than_a_column(void)
+{
+    enum { COLUMN = 1 << 20 };
+    static const size_t sizes[] = {2 * COLUMN, 3 * COLUMN + 5, COLUMN + 1, COLUMN,
+                                   7,          8 * COLUMN,     1};
+    char *memo = malloc(8 * COLUMN + 1);
+    REQUIRE(memo);
+    for (size_t i = 0; i <= 8 * COLUMN; i++)
+        memo[i] = (char)(i * 31 >> 7 ^ i);
+    struct dsql_visibility_record it = record("memo", 0);
+    it.encoding = dsql_slice_str("Proto3");
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        it.version++;
+        it.memo = dsql_slice(memo + i, sizes[i]);
+        REQUIRE(write_it(DSQL_VISIBILITY_UPSERT, &it));
+        memo_is("memo", memo + i, sizes[i]);
+        int64_t parts = (int64_t)(sizes[i] - 1) / COLUMN;
+        REQUIRE(fixture_sql(&fix, "SELECT CAST(count(*) AS INTEGER) FROM visibility_memos") ==
+                parts);
+    }
+    it.version++;
+    it.memo = dsql_slice(memo, 8 * COLUMN + 1);
+    REQUIRE(dsql_visibility_record(visibility, DSQL_VISIBILITY_UPSERT, &it, NULL, NULL, &err) ==
+            DSQL_TOO_LARGE);
+    it.memo = dsql_slice(memo, 2 * COLUMN);
+    REQUIRE(write_it(DSQL_VISIBILITY_UPSERT, &it));
+    it.version--; /* an older one leaves the parts alone */
+    it.memo = dsql_slice(memo, 5 * COLUMN);
+    REQUIRE(!write_it(DSQL_VISIBILITY_UPSERT, &it));
+    memo_is("memo", memo, 2 * COLUMN);
+    REQUIRE(erase(visibility, "memo"));
+    HOLDS("SELECT count(*) = 0 FROM visibility_memos");
+    free(memo);
+}
+
 /* Counters go by division, status and one keyword. */
 static void counters_follow_the_row(void)
 {
@@ -230,7 +282,7 @@ static void counters_follow_the_row(void)
 
 static void what_cannot_be_written_is_refused(void)
 {
-    static char memo[(1 << 20) + 1];
+    static char memo[(8 << 20) + 1];
     struct dsql_visibility_record it = record("", 1);
     REQUIRE(dsql_visibility_record(visibility, DSQL_VISIBILITY_STARTED, &it, NULL, NULL, &err) ==
             DSQL_INVALID);
@@ -274,6 +326,7 @@ int main(void)
     a_run_starts_changes_and_closes();
     a_tombstone_ends();
     runs_that_close_far_from_their_start_are_marked();
+    a_memo_may_be_longer_than_a_column();
     counters_follow_the_row();
     what_cannot_be_written_is_refused();
     a_write_is_one_round_trip();

@@ -189,7 +189,7 @@ TEST(values_of_another_type_are_refused)
     }
 }
 
-TEST(more_values_than_a_transaction_takes_are_refused)
+TEST(more_values_than_a_transaction_takes_are_one_posting)
 {
     struct dsql_strbuf words;
     struct dsql_visibility_attributes made;
@@ -198,7 +198,11 @@ TEST(more_values_than_a_transaction_takes_are_refused)
         dsql_strbuf_addf(&words, "w%d ", i);
     const struct dsql_visibility_attribute text =
         ATTRIBUTE("Text01", DSQL_VISIBILITY_TEXT, {words.ptr, words.len});
-    assert_int_equal(dsql_visibility_attributes_init(&made, &text, 1, NULL, NULL), DSQL_TOO_LARGE);
+    assert_int_equal(dsql_visibility_attributes_init(&made, &text, 1, DSQL_VISIBILITY_SKEW, NULL),
+                     DSQL_OK);
+    assert_int_equal(made.postings, 2);
+    assert_memory_equal(made.names.ptr + 20, "\0\0\0\5!many\0\0\0\5!skew", 18);
+    assert_true(made.json.len > words.len);
     dsql_visibility_attributes_fini(&made);
     dsql_strbuf_fini(&words);
 }
@@ -214,7 +218,7 @@ int main(void)
         cmocka_unit_test(words_stand_between_white_space),
         cmocka_unit_test(attributes_have_three_forms),
         cmocka_unit_test(values_of_another_type_are_refused),
-        cmocka_unit_test(more_values_than_a_transaction_takes_are_refused),
+        cmocka_unit_test(more_values_than_a_transaction_takes_are_one_posting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

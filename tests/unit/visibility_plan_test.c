@@ -2,6 +2,7 @@
  */
 #include "support/test.h"
 #include "support/vis_expr.h"
+#include "visibility/narrow.h"
 #include "visibility/plan.h"
 
 static struct vis_expr e;
@@ -19,9 +20,9 @@ static void describe(const struct dsql_vis_path *path, struct dsql_strbuf *out)
     size_t left = 0;
     for (size_t i = 0; i < path->scan_count; i++) {
         const struct dsql_vis_scan *scan = &path->scans[i];
-        dsql_strbuf_addf(out, "%s%s(%zu)", i ? ", " : "", names[scan->index],
-                         (scan->compare ? scan->compare->count : 0) *
-                             (scan->status ? scan->status->count : 1));
+        dsql_strbuf_addf(
+            out, "%s%s(%zu)", i ? ", " : "", dsql_vis_is_many(scan) ? "many" : names[scan->index],
+            (scan->compare ? scan->compare->count : 0) * (scan->status ? scan->status->count : 1));
         if (scan->last == DSQL_VIS_OPEN)
             dsql_strbuf_add_str(out, " open");
         if (scan->last == DSQL_VIS_OPEN &&
@@ -165,7 +166,7 @@ TEST(schedules_batches_and_deployments)
     vis_no_division(&e);
     vis_status(&e, 1);
     vis_is(&e, "TemporalWorkerDeploymentVersion", "pay:7");
-    expect("value(1) open, status(1) closed; filter 3");
+    expect("value(1) open, many(1) open, status(1) closed; filter 3");
 }
 
 TEST(ids)
@@ -283,12 +284,12 @@ TEST(custom_attributes)
     vis_and(&e, 2);
     vis_no_division(&e);
     vis_is(&e, "Keyword01", "blue");
-    expect("value(1); filter 1");
+    expect("value(1), many(1); filter 2");
 
     vis_begin(&e);
     vis_and(&e, 1);
     vis_is(&e, "Keyword01", "blue");
-    expect("value(1); filter 0");
+    expect("value(1), many(1); filter 1");
 
     /* Too long for a key: the row decides. */
     char text[DSQL_VISIBILITY_VALUE_WHOLE + 1];
@@ -297,13 +298,13 @@ TEST(custom_attributes)
     vis_begin(&e);
     vis_and(&e, 1);
     vis_is(&e, "Keyword01", text);
-    expect("value(1); filter 1");
+    expect("value(1), many(1); filter 1");
 
     vis_begin(&e);
     vis_and(&e, 1);
     vis_compare(&e, DSQL_VIS_MORE, DSQL_VIS_TYPE_INT, "Int01", 1);
     vis_number(&e, 5);
-    expect("value(1); filter 1; collects");
+    expect("value(1), many(1); filter 1; collects");
 
     /* NOT, !=, and an OR that an attribute without an index spoils. */
     vis_begin(&e);
@@ -326,7 +327,7 @@ TEST(many_conditions_are_one)
     for (size_t i = 0; i < DSQL_VIS_CONJUNCTS_MAX; i++)
         vis_is(&e, "Keyword01", "blue");
     vis_no_division(&e);
-    expect("value(1); filter 1");
+    expect("value(1), many(1); filter 1");
 }
 
 /* -- The text of a statement. */

@@ -36,7 +36,7 @@ import (
 const VisibilityName = "dsql"
 
 const (
-	memoMax         = 1 << 20 // of a column
+	memoMax         = 8 << 20 // of a write; Temporal's own limit is 2 MiB
 	compactInterval = 30 * time.Second
 	compactAfter    = 1000 // writes of this process, which leave two counters each at most
 )
@@ -199,11 +199,26 @@ func (s *VisibilityStore) record(ctx context.Context, name string, write C.int, 
 		return err
 	}
 	defer s.written()
-	return s.call(ctx, name, func(cancel *C.struct_dsql_cancel, cerr *C.struct_dsql_err) C.int {
+	return forGood(s.call(ctx, name, func(cancel *C.struct_dsql_cancel, cerr *C.struct_dsql_err) C.int {
 		a.bytes = append(a.bytes, 0)
 		return C.bridge_visibility_record(s.e.c, write, (*C.struct_bridge_value)(unsafe.Pointer(&a.values[0])), C.size_t(len(a.values)),
 			unsafe.Pointer(&a.bytes[0]), cancel, limit(ctx), cerr)
-	})
+	}))
+}
+
+// A neverWritten record would fail each time. Temporal's queue of visibility tasks tries again what fails, but an error
+// that says so of itself: that task goes to the dead letter queue at once.
+type neverWritten struct{ error }
+
+func (e neverWritten) Unwrap() error           { return e.error }
+func (neverWritten) IsTerminalTaskError() bool { return true }
+
+func forGood(err error) error {
+	var invalid *serviceerror.InvalidArgument
+	if errors.As(err, &invalid) {
+		return neverWritten{err}
+	}
+	return err
 }
 
 // written counts a write, and asks for a pass where many were made: a count reads every counter that was not compacted.

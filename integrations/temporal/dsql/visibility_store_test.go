@@ -1,7 +1,9 @@
 package dsql
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +13,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/metrics"
@@ -19,6 +22,7 @@ import (
 	"go.temporal.io/server/common/persistence/visibility/manager"
 	"go.temporal.io/server/common/persistence/visibility/store"
 	"go.temporal.io/server/common/searchattribute"
+	"go.temporal.io/server/service/history/queues"
 )
 
 func TestAttributeTexts(t *testing.T) {
@@ -106,11 +110,20 @@ func TestVisibilityWrites(t *testing.T) {
 	closed.Status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	upsert := &store.InternalUpsertWorkflowExecutionRequest{InternalVisibilityRequestBase: base(2)}
 	deleted := &manager.VisibilityDeleteWorkflowExecutionRequest{NamespaceID: ns, RunID: "run", WorkflowID: "wf"}
+	memo := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB, which is Temporal's limit
+	closed.Memo = &commonpb.DataBlob{Data: memo, EncodingType: enumspb.ENCODING_TYPE_PROTO3}
 	for i, write := range []func() error{
 		func() error { return s.RecordWorkflowExecutionStarted(ctx, started) },
 		func() error { return s.RecordWorkflowExecutionStarted(ctx, started) },
 		func() error { return s.RecordWorkflowExecutionClosed(ctx, closed) },
 		func() error { return s.UpsertWorkflowExecution(ctx, upsert) }, // late
+		func() error {
+			got, err := s.GetWorkflowExecution(ctx, &manager.GetWorkflowExecutionRequest{NamespaceID: ns, RunID: "run"})
+			if err == nil && !bytes.Equal(got.Execution.Memo.GetData(), memo) {
+				t.Errorf("a memo of %d bytes came back as %d", len(memo), len(got.Execution.Memo.GetData()))
+			}
+			return err
+		},
 		func() error { return s.compact(ctx) },
 		func() error { return s.DeleteWorkflowExecution(ctx, deleted) },
 		func() error { return s.UpsertWorkflowExecution(ctx, upsert) },
@@ -120,8 +133,11 @@ func TestVisibilityWrites(t *testing.T) {
 		}
 	}
 	closed.RunID = ""
-	if err := s.RecordWorkflowExecutionClosed(ctx, closed); err == nil {
-		t.Error("a run without an id was written")
+	err = s.RecordWorkflowExecutionClosed(ctx, closed)
+	var invalid *serviceerror.InvalidArgument
+	var terminal queues.MaybeTerminalTaskError
+	if !errors.As(err, &invalid) || !errors.As(err, &terminal) || !terminal.IsTerminalTaskError() {
+		t.Errorf("a run without an id: %v", err)
 	}
 	s.Close()
 	if err := s.DeleteWorkflowExecution(ctx, deleted); err == nil {

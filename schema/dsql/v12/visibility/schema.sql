@@ -75,6 +75,16 @@ CREATE INDEX ASYNC IF NOT EXISTS visibility_by_root ON executions_visibility (na
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_parent ON executions_visibility (namespace_id, parent_workflow_id, close_inv, start_inv, run_id) WHERE parent_workflow_id IS NOT NULL;
 CREATE INDEX ASYNC IF NOT EXISTS visibility_by_expiry ON executions_visibility (bucket, deleted_until) WHERE deleted_until IS NOT NULL;
 
+-- What does not fit the column of a run's memo, which holds 1 MiB: parts of 1 MiB, from 1 on.
+
+CREATE TABLE IF NOT EXISTS visibility_memos (
+    namespace_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    part SMALLINT NOT NULL,
+    data BYTEA NOT NULL,
+    PRIMARY KEY (namespace_id, run_id, part)
+);
+
 -- One row for each value of a search attribute of a run: a list has several, a text one for each word.
 
 CREATE TABLE IF NOT EXISTS visibility_postings (
