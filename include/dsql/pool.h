@@ -22,6 +22,20 @@
  * Every function may be called from any thread. A connection is used by one thread at a time. After
  * fork() the child must not use the pool: checkout answers DSQL_CLOSED there and every other call
  * does nothing; the child may open a pool of its own.
+ *
+ * What a pool does with its connections:
+ *
+ * - It keeps target_ready of them open. While callers wait it opens one more for each, up to
+ *   max_open. Those stay until they are old and are not replaced then.
+ * - The end of a connection is set when it is opened: the base lifetime plus or minus half the
+ *   jitter. In the guard window before its end it is not handed out. Its successor is opened
+ *   shortly before, and the connection is closed when the successor is there. If max_open are
+ *   open, it is closed when its successor's permit is there: the number of ready connections falls
+ *   by one for a handshake if target_ready equals max_open, and not at all if it is smaller.
+ * - A connection that the server closes while it is idle is noticed and never handed out. After
+ *   the machine was suspended this takes up to a second; a checkout in that second may get one
+ *   that the server has closed.
+ * - Callers that wait are served in the order in which they came.
  */
 #ifndef DSQL_POOL_H
 #define DSQL_POOL_H

@@ -27,7 +27,7 @@
  * queue of waiters (W), and no system call is made under it either. What is marked (O) is the
  * opener's alone. The hot path takes no lock. Neither lock is taken while the other is held.
  *
- * Who frees what: docs/lifetimes.md.
+ * Who frees what: docs/architecture.md.
  *
  * Time is that of `clock`, the machine's unless a test owns it: a machine that slept finds its
  * connections old.

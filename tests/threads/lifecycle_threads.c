@@ -2,7 +2,7 @@
  * Everything that has a lifetime, from many threads at once: pools are opened, shared, drained,
  * closed and opened again, connections come back before, while and after their pool is closed,
  * credentials are replaced, the process forks, and meanwhile servers stall, refuse and hang up and
- * the fleet's table denies, breaks off and forgets. Who frees what is in docs/lifetimes.md.
+ * the fleet's table denies, breaks off and forgets. Who frees what is in docs/architecture.md.
  *
  * Violations: two callers with one connection, a connection closed under its caller, a checkout
  * from a pool that was drained, counts that do not add up, a child that gets a connection of its
