@@ -64,35 +64,36 @@ struct dsql_blocks {
     int64_t beat_ns, gap_ns;
     struct dsql_rng rng;
 
-    struct dsql_registry view; /* as last heard */
+    struct dsql_registry view; /* the item as the last answer showed it */
     struct dsql_blocks_seen *seen;
     size_t seen_count, seen_room;
-    struct dsql_mono heard;      /* the last answer came */
-    struct dsql_mono proof;      /* its request was sent: then the registry was still to answer */
-    struct dsql_mono rate_since; /* view.rate was first seen */
+    struct dsql_mono heard;      /* when the last answer came */
+    struct dsql_mono proof;      /* when the request that it answers was sent */
+    struct dsql_mono rate_since; /* when view.rate was first seen */
     bool known, joined, left;
 
-    int64_t beat;       /* in the table, as far as known */
+    int64_t beat;       /* this owner's beat in the table, as far as we know */
     int64_t probe_beat; /* of the plain beat that settles a doubt, in each repetition; 0: none */
     int64_t
         joins[DSQL_BLOCKS_JOINS]; /* beats of this identity's JOINs, of which one may be applied */
     size_t join_count;
     struct dsql_mono first_sent; /* the first JOIN of joins, or the first plain beat of the doubt */
     bool spent;                  /* this identity has had a block: it never joins again */
-    int64_t slots, flow;         /* in the table, as far as known, */
-    int64_t purse_most;          /* the purse too; */
-    int64_t told_flow;           /* the flow others think we want */
-    int64_t allow;            /* slots to keep: fewer than it has, when others lack their share */
+    /* What the table gives this owner, as far as we know: slots, permits a second, and the most
+     * permits that its purse may hold. */
+    int64_t slots, flow, purse_most;
+    int64_t told_flow;        /* the flow that the table says this owner wants */
+    int64_t allow;            /* slots to keep: fewer than `slots` when others lack their share */
     struct dsql_bucket purse; /* in thousandths of a permit */
     struct dsql_mono fresh_until, grace_until;
     int64_t grace_slots;
 
-    bool busy;                      /* a request is under way */
-    struct dsql_registry_op flight; /* it */
+    bool busy;                      /* `flight` was sent, and no answer has come yet */
+    struct dsql_registry_op flight; /* the request that is under way */
     struct dsql_mono sent;
-    int64_t drawn, returned; /* by it, from and to the pot */
-    bool unsettled;          /* an earlier one may have been applied: */
-    struct dsql_registry_op doubt;
+    int64_t drawn, returned;       /* permits that `flight` takes from the pot and puts back */
+    bool unsettled;                /* `doubt` may have been applied or not */
+    struct dsql_registry_op doubt; /* an earlier request whose answer was lost */
     struct dsql_mono doubt_sent;
     int64_t doubt_drawn, doubt_returned;
 
@@ -105,9 +106,10 @@ struct dsql_blocks {
 
     int64_t want, used;
     bool draining;
-    bool active, asked; /* since the last beat: for a permit; in vain */
-    bool helped;        /* and a request was made for it */
-    bool hurrying;      /* until there is nothing more to open */
+    bool active;   /* a permit was asked for since the last beat */
+    bool asked;    /* the last time there was none */
+    bool helped;   /* a request was sent to the table for more permits */
+    bool hurrying; /* draws from the pot until there is nothing more to open */
     bool slow_pending;
     int64_t slow_rate; /* the rate that was too high */
     struct dsql_mono slow_until;
