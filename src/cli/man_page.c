@@ -149,8 +149,9 @@ static void command_page(FILE *out, const struct dsql_command *command)
 static void overview_page(FILE *out)
 {
     add_header(out, "DSQL");
-    fputs("dsql \\- the Aurora DSQL engine\n.SH SYNOPSIS\n.B dsql\n.I COMMAND\n.RI [ OPTION... ]\n"
-          ".SH DESCRIPTION\nTools around libdsql, the engine for Amazon Aurora DSQL in C.\n"
+    fputs("dsql \\- tools for Amazon Aurora DSQL\n"
+          ".SH SYNOPSIS\n.B dsql\n.I COMMAND\n.RI [ OPTION... ]\n"
+          ".SH DESCRIPTION\nTools around libdsql, a client library for Amazon Aurora DSQL in C.\n"
           ".SH COMMANDS\n",
           out);
     for (size_t i = 0; i < dsql_command_count; i++)

@@ -55,7 +55,7 @@ void dsql_manual_list_references(FILE *out)
 void dsql_manual_overview(FILE *out)
 {
     fputs("Usage: dsql COMMAND [OPTION...]\n\n", out);
-    fputs("The Aurora DSQL engine. Commands; 'dsql help COMMAND' says more:\n\n", out);
+    fputs("Tools for Amazon Aurora DSQL. Commands; 'dsql help COMMAND' says more:\n\n", out);
     for (size_t i = 0; i < dsql_command_count; i++)
         if (dsql_commands[i]->run) /* of a group stand those that do something */
             list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
