@@ -112,14 +112,16 @@ static void relay_ready(struct dsql_session *session, enum dsql_pg_tx status, st
     }
 }
 
-/* PostgreSQL does not let us in. */
+/* PostgreSQL does not let us in. 28000 is a role that does not exist or may not log in. */
 static void refuse_opening(struct dsql_session *session, const struct dsql_pg_report *report)
 {
     char sqlstate[6] = "XX000", message[256];
     struct dsql_strbuf text;
     dsql_strbuf_init(&text, message, sizeof(message));
     dsql_strbuf_add(&text, report->message);
-    if (report->sqlstate.len == 5)
+    if (dsql_span_eq(report->sqlstate, DSQL_SPAN("28000")))
+        memcpy(sqlstate, "08P01", sizeof(sqlstate));
+    else if (report->sqlstate.len == 5)
         memcpy(sqlstate, report->sqlstate.ptr, 5);
     dsql_session_fatal(session, DSQL_LOCAL_REFUSALS, sqlstate, message, "");
 }

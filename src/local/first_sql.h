@@ -23,6 +23,9 @@
 #define DSQL_LOCAL_SECRET_NAME "dsql.secret"
 #define DSQL_LOCAL_SECRET_LEN  64
 
+/* Stands for DEFAULT in ALTER COLUMN ... SET STORAGE, unknown to PostgreSQL 15; as long. */
+#define DSQL_LOCAL_DEFAULT_STORAGE "dsqldef"
+
 /* What the service says it is. */
 #define DSQL_LOCAL_SERVER_VERSION     "16.15"
 #define DSQL_LOCAL_SERVER_VERSION_NUM 160015

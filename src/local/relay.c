@@ -39,12 +39,21 @@ static struct dsql_sql_script *script_of(struct dsql_session *session, struct ds
     return script;
 }
 
-/* CREATE, but not OR REPLACE. */
-static bool creates(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
+/* CREATE OR REPLACE changes what may be there; an index or statistics, their table. */
+static enum dsql_stale_kind kind_of_ddl(const struct dsql_sql_script *script,
+                                        const struct dsql_sql_stmt *stmt)
 {
     struct dsql_sql_lexer lexer = {dsql_sql_stmt_text(script, stmt), 0};
-    return dsql_sql_token_is(dsql_sql_lex(&lexer), "create") &&
-           !dsql_sql_token_is(dsql_sql_lex(&lexer), "or");
+    struct dsql_sql_token verb = dsql_sql_lex(&lexer), what = dsql_sql_lex(&lexer);
+    bool changes = dsql_sql_token_is(what, "or") || dsql_sql_token_is(what, "index") ||
+                   dsql_sql_token_is(what, "unique") || dsql_sql_token_is(what, "statistics");
+    if (dsql_sql_token_is(verb, "create") && !changes)
+        return DSQL_STALE_CREATES;
+    if (dsql_sql_token_is(verb, "drop") &&
+        (dsql_sql_token_is(what, "table") || dsql_sql_token_is(what, "view") ||
+         dsql_sql_token_is(what, "sequence")))
+        return DSQL_STALE_REMOVES;
+    return DSQL_STALE_CHANGES;
 }
 
 /* What the front itself remembers of a setting, and what the statement leaves behind in the session
@@ -55,7 +64,7 @@ static void note_state(struct dsql_session *session, const struct dsql_sql_scrip
     bool set = stmt->kind == DSQL_SQL_SET;
     if (stmt->flags & DSQL_SQL_IS_DDL) {
         dsql_unblock_ddl(session);
-        dsql_stale_ddl(&session->stale, stmt, creates(script, stmt));
+        dsql_stale_ddl(&session->stale, stmt, kind_of_ddl(script, stmt));
     }
     if (set && stmt->name &&
         dsql_span_eq_nocase(dsql_span_of(stmt->name), DSQL_SPAN("disable_sync_create_index")))

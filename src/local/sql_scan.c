@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "local/first_sql.h"
 #include "local/sql_lex.h"
 
 /* What the scanner knows while it reads one statement. */
@@ -42,18 +43,26 @@ static size_t offset_of(const struct dsql_sql_lexer *lx, struct dsql_sql_token t
     return (size_t)(token.text.ptr - lx->text.ptr);
 }
 
+/* The text of which PostgreSQL sees another version than was sent. */
+static enum dsql_rc own_text(struct dsql_sql_scan *scan, struct dsql_span text)
+{
+    if (scan->text)
+        return DSQL_OK;
+    scan->text = malloc(text.len + 1);
+    if (!scan->text)
+        return DSQL_NO_MEMORY;
+    memcpy(scan->text, text.ptr, text.len);
+    scan->text[text.len] = '\0';
+    return DSQL_OK;
+}
+
 static enum dsql_rc blank(struct dsql_sql_scan *scan, struct dsql_span text, size_t offset,
                           size_t len)
 {
-    if (!scan->text) {
-        scan->text = malloc(text.len + 1);
-        if (!scan->text)
-            return DSQL_NO_MEMORY;
-        memcpy(scan->text, text.ptr, text.len);
-        scan->text[text.len] = '\0';
-    }
-    memset(scan->text + offset, ' ', len);
-    return DSQL_OK;
+    enum dsql_rc rc = own_text(scan, text);
+    if (!rc)
+        memset(scan->text + offset, ' ', len);
+    return rc;
 }
 
 static bool take(struct dsql_sql_lexer *lx, const char *keyword)
@@ -235,6 +244,25 @@ static enum dsql_rc strip_storage(struct dsql_sql_scan *scan, const struct dsql_
     return blank(scan, lx->text, offset, ahead.at - offset);
 }
 
+/* ALTER COLUMN ... SET STORAGE DEFAULT is PostgreSQL 16's, too. The word becomes a name that the
+ * module knows. */
+static enum dsql_rc name_default_storage(struct dsql_sql_scan *scan,
+                                         const struct dsql_sql_lexer *lx,
+                                         const struct statement *st, struct dsql_sql_token token)
+{
+    struct dsql_sql_lexer ahead = *lx;
+    if (!dsql_sql_token_is(token, "storage") || !dsql_sql_token_is(st->before, "set"))
+        return DSQL_OK;
+    struct dsql_sql_token kind = dsql_sql_lex(&ahead);
+    static_assert(sizeof DSQL_LOCAL_DEFAULT_STORAGE == sizeof "default", "replaced in place");
+    if (!dsql_sql_token_is(kind, "default"))
+        return DSQL_OK;
+    enum dsql_rc rc = own_text(scan, lx->text);
+    if (!rc)
+        memcpy(scan->text + offset_of(lx, kind), DSQL_LOCAL_DEFAULT_STORAGE, kind.text.len);
+    return rc;
+}
+
 /* BEGIN ATOMIC ... END bodies hold semicolons of their own. */
 static void follow_body(struct statement *st, struct dsql_sql_token token)
 {
@@ -272,6 +300,8 @@ static enum dsql_rc read_token(struct dsql_sql_scan *scan, const struct dsql_sql
         follow_body(st, token);
     if ((st->create_table && levels == 1) || (st->alter_table && levels == 0))
         rc = strip_storage(scan, lx, st, token);
+    if (!rc && st->alter_table && levels == 0)
+        rc = name_default_storage(scan, lx, st, token);
     if (st->create_index && levels == 0 && dsql_sql_token_is(token, "using"))
         rc = read_using(scan, lx, token);
     st->before = token;

@@ -61,7 +61,6 @@ void dsql_sql_check_identity(struct dsql_sql_judge *judge, struct dsql_tree stmt
                               (long long)cache, CACHE_MIN);
 }
 
-/* What is no whole number is refused by PostgreSQL itself, with 22023. */
 static void check_sequence_type(struct dsql_sql_judge *judge, struct dsql_tree type_name)
 {
     struct dsql_sql_type type;
@@ -69,6 +68,8 @@ static void check_sequence_type(struct dsql_sql_judge *judge, struct dsql_tree t
     if (strcmp(type.name, "int2") == 0 || strcmp(type.name, "int4") == 0)
         dsql_sql_judge_unsupported(judge, "datatype %s not supported, sequence type must be bigint",
                                    type.shown);
+    else if (strcmp(type.name, "int8") != 0)
+        dsql_sql_judge_refuse(judge, DSQL_SQL_ALWAYS, "22023", "sequence type must be bigint");
 }
 
 void dsql_sql_check_sequence(struct dsql_sql_judge *judge, struct dsql_tree stmt)

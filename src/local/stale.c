@@ -43,13 +43,16 @@ void dsql_stale_use(struct dsql_stale_session *session, const struct dsql_sql_st
 }
 
 void dsql_stale_ddl(struct dsql_stale_session *session, const struct dsql_sql_stmt *stmt,
-                    bool creates)
+                    enum dsql_stale_kind kind)
 {
     struct dsql_stale_change *change = &session->ddl;
     *change = (struct dsql_stale_change){.count = 0};
+    if (kind == DSQL_STALE_REMOVES)
+        return;
+    bool creates = kind == DSQL_STALE_CREATES;
     change->everybody =
         stmt->table_count > DSQL_STALE_NAMES || (stmt->table_count == 0 && !creates);
-    for (size_t i = 0; i < stmt->table_count && !change->everybody; i++)
+    for (size_t i = creates; i < stmt->table_count && !change->everybody; i++)
         change->names[change->count++] = bit_of(&stmt->tables[i]);
 }
 

@@ -2,10 +2,12 @@
  * OC001: a session works with a catalogue that it has read before, and learns at once, late or not
  * at all that somebody changed it. Pure decisions.
  *
- * A change concerns a session that has used something of the names in the statement of DDL; a
- * change whose names are not known (DROP SCHEMA, GRANT of a role, the end of an index build)
- * concerns everybody. Of those whom it concerns, a part (`chance`) meets it, each after a time of
- * its own up to `delay`: the first statement that reads or writes, or the COMMIT, fails once.
+ * A change concerns a session that has used something of the names in the statement of DDL. CREATE
+ * of something new and DROP of a table, view or sequence leave nothing of which a session could
+ * have an old picture, and concern nobody. A change whose names are not known (DROP SCHEMA, GRANT
+ * of a role, the end of an index build) concerns everybody. Of those whom it concerns, a part
+ * (`chance`) meets it, each after a time of its own up to `delay`: the first statement that reads
+ * or writes, or the COMMIT, fails once.
  *
  * Single-threaded.
  */
@@ -57,9 +59,15 @@ void dsql_stale_session_init(struct dsql_stale_session *session, const struct ds
 /* The session has used what the statement names. */
 void dsql_stale_use(struct dsql_stale_session *session, const struct dsql_sql_stmt *stmt);
 
-/* The session runs DDL; creates: what it names first was not there before. */
+enum dsql_stale_kind {
+    DSQL_STALE_CHANGES, /* something that stays */
+    DSQL_STALE_CREATES, /* what it names first was not there before */
+    DSQL_STALE_REMOVES  /* what it names is not there afterwards */
+};
+
+/* The session runs DDL. */
 void dsql_stale_ddl(struct dsql_stale_session *session, const struct dsql_sql_stmt *stmt,
-                    bool creates);
+                    enum dsql_stale_kind kind);
 
 /* The session's DDL was committed; session is NULL for a change by nobody. */
 void dsql_stale_commit(struct dsql_stale *stale, struct dsql_stale_session *session,

@@ -69,6 +69,11 @@ cat >"$scratch/roles.sh" <<'SH'
 as() { # as ROLE: with a token for that role
     DSQL_USER=$1 PGUSER=$1 PGPASSWORD=$(DSQL_USER=$1 "$dsql" token) psql -AtX -c 'select current_user' 2>&1
 }
+code() { # code ROLE: the SQLSTATE with which it is refused
+    PGUSER=$1 PGPASSWORD=$(DSQL_USER=$1 "$dsql" token) node -e '
+        const c = new (require("pg").Client)({ ssl: { ca: require("fs").readFileSync(process.env.PGSSLROOTCERT) } });
+        c.connect().then(() => c.end(), (e) => console.log(process.env.PGUSER + " " + e.code));'
+}
 psql -qX -c 'create role app login' -c 'create role deaf'
 as app
 psql -qX -c "aws iam grant app to 'arn:aws:iam::123456789012:role/other'"
@@ -78,6 +83,8 @@ as app
 as app
 as deaf
 as nobody
+code deaf
+code nobody
 psql -qX -c "aws iam revoke app from '$DSQL_LOCAL_ARN'"
 as app
 SH
@@ -127,6 +134,8 @@ denied='HINT:  User: arn:aws:iam::123456789012:user/me is not authorized to acce
 [ "$(part roles | grep -c '^app$')" = 2 ] || fail "roles: $(part roles)"
 contains "$(part roles)" 'role "deaf" is not permitted to log in'
 contains "$(part roles)" 'role "nobody" does not exist'
+contains "$(part roles)" 'deaf 08P01'
+contains "$(part roles)" 'nobody 08P01'
 [ "$(part token)" = "$(printf '1\n\n2')" ] || fail "a connection ended with its token: $(part token)"
 contains "$(part cancel)" slept
 contains "$(part cancel)" cancels_ignored=1

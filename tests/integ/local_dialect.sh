@@ -47,7 +47,7 @@ for call in "to_tsvector('x')" "to_tsvector('english', 'x')" "to_tsquery('englis
     says "select $call" '42704: text search configuration "english" does not exist'
 done
 says 'select line(point(0, 0), point(1, 1))' '0A000: datatype line not supported'
-says 'create sequence s as decimal cache 1' '22023: sequence type must be smallint, integer, or bigint'
+says 'create sequence s as decimal cache 1' '22023: sequence type must be bigint'
 
 # What drivers and tools send, and what does nothing.
 says 'set session characteristics as transaction isolation level repeatable read' SET
@@ -56,6 +56,12 @@ says 'create table c (id int primary key, k int references k (id))' 'CREATE TABL
 says 'alter table c disable trigger all' 'ALTER TABLE'
 says 'insert into c values (1, 77)' '23503: insert or update on table "c" violates foreign key constraint "c_k_fkey"'
 says 'drop trigger if exists g on c' 'DROP TRIGGER'
+
+says 'alter table k alter a set storage main' 'ALTER TABLE'
+says "select attstorage from pg_attribute where attrelid = 'k'::regclass and attname = 'a'" m
+says 'alter table k alter column a set storage default' 'ALTER TABLE'
+says "select attstorage from pg_attribute where attrelid = 'k'::regclass and attname = 'a'" x
+says 'alter table k alter column nothing set storage Default' '42703: column "nothing" of relation "k" does not exist'
 
 # Jobs.
 says 'create index async public.x on k (a)' '42601: syntax error at or near "."'
@@ -68,6 +74,11 @@ says "select status, job_type, object_name is null, details is null, object_id =
     update_time = date_trunc('second', update_time) from sys.jobs where job_id = '$job'" 'completed|INDEX_BUILD|t|t|t|t'
 says 'drop table c' 'DROP TABLE'
 says "select status, count(*) from sys.jobs where job_type = 'DROP' group by 1" 'completed|1'
+
+says 'analyze k' ANALYZE
+says 'analyze k (a), k' ANALYZE
+says "select status, job_type, object_id = 'k'::regclass, count(*) from sys.jobs where job_type = 'ANALYZE' group by 1, 2, 3" \
+    'completed|ANALYZE|t|3'
 
 # Nothing of the endpoint's own is in sight: what pg_dump would take for the client's.
 says "select proname from pg_proc where pronamespace = 'sys'::regnamespace order by 1" 'current_session_id

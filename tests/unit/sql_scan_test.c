@@ -106,6 +106,7 @@ TEST(words_are_blanked_out)
         {"ALTER TABLE t ADD COLUMN d text STORAGE PLAIN",
          "ALTER TABLE t ADD COLUMN d text              "},
         {"ALTER TABLE t ALTER COLUMN d SET STORAGE PLAIN", NULL},
+        {"ALTER TABLE t ALTER d SET STORAGE DEFAULT", "ALTER TABLE t ALTER d SET STORAGE dsqldef"},
         {"ALTER TABLE t ADD COLUMN storage main", NULL},
     };
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {

@@ -37,11 +37,11 @@ static void use(struct dsql_stale_session *session, const char *name)
     dsql_stale_use(session, &stmt);
 }
 
-static void change(struct dsql_stale_session *session, const char *name, bool creates)
+static void change(struct dsql_stale_session *session, const char *name, enum dsql_stale_kind kind)
 {
     struct dsql_sql_table tables[1];
     struct dsql_sql_stmt stmt = naming(tables, (const char *const[]){name, NULL});
-    dsql_stale_ddl(session, &stmt, creates);
+    dsql_stale_ddl(session, &stmt, kind);
     dsql_stale_commit(&stale, session, at(0));
 }
 
@@ -58,13 +58,27 @@ TEST(a_change_concerns_those_who_used_the_table)
     struct dsql_stale_session maker = session_of(1), user = session_of(2), other = session_of(3);
     use(&user, "t");
     use(&other, "u");
-    change(&maker, "t", false);
+    change(&maker, "t", DSQL_STALE_CHANGES);
     assert_false(dsql_stale_strikes(&stale, &maker, at(0)));
     assert_false(dsql_stale_strikes(&stale, &other, at(0)));
     assert_true(dsql_stale_strikes(&stale, &user, at(0)));
     assert_false(dsql_stale_strikes(&stale, &user, at(0))); /* the retry passes */
     use(&other, "t"); /* read after the change: it is no news */
     assert_false(dsql_stale_strikes(&stale, &other, at(0)));
+}
+
+/* Who drops a table and creates another of its name surprises nobody. */
+TEST(what_is_gone_concerns_nobody)
+{
+    begin(1, 0, 0);
+    struct dsql_stale_session maker = session_of(1), user = session_of(2);
+    use(&user, "t");
+    change(&maker, "t", DSQL_STALE_REMOVES);
+    assert_false(dsql_stale_strikes(&stale, &user, at(0)));
+    change(&maker, NULL, DSQL_STALE_REMOVES); /* DROP SEQUENCE */
+    assert_false(dsql_stale_strikes(&stale, &user, at(0)));
+    change(&maker, "t", DSQL_STALE_CREATES);
+    assert_false(dsql_stale_strikes(&stale, &user, at(0)));
 }
 
 /* Few other names share a bit with one: 25 of 26 letters do not. */
@@ -76,7 +90,7 @@ TEST(names_are_told_apart)
     for (char name[] = "a"; name[0] <= 'z'; name[0]++) {
         struct dsql_stale_session user = session_of(2);
         use(&user, name);
-        change(&maker, "t", false);
+        change(&maker, "t", DSQL_STALE_CHANGES);
         struck += dsql_stale_strikes(&stale, &user, at(0));
     }
     assert_int_equal(struck, 1);
@@ -86,7 +100,7 @@ TEST(who_comes_later_knows_it)
 {
     begin(1, 0, 0);
     struct dsql_stale_session maker = session_of(1);
-    change(&maker, "t", false);
+    change(&maker, "t", DSQL_STALE_CHANGES);
     struct dsql_stale_session late = session_of(2);
     use(&late, "t");
     assert_false(dsql_stale_strikes(&stale, &late, at(0)));
@@ -96,9 +110,9 @@ TEST(a_change_without_names_concerns_everybody_unless_it_creates)
 {
     begin(1, 0, 0);
     struct dsql_stale_session maker = session_of(1), idle = session_of(2);
-    change(&maker, NULL, true); /* CREATE SCHEMA */
+    change(&maker, NULL, DSQL_STALE_CREATES); /* CREATE SCHEMA */
     assert_false(dsql_stale_strikes(&stale, &idle, at(0)));
-    change(&maker, NULL, false); /* DROP SCHEMA */
+    change(&maker, NULL, DSQL_STALE_CHANGES); /* DROP SCHEMA */
     assert_true(dsql_stale_strikes(&stale, &idle, at(0)));
     dsql_stale_commit(&stale, NULL, at(0)); /* the end of an index build */
     assert_true(dsql_stale_strikes(&stale, &idle, at(0)));
@@ -112,7 +126,7 @@ TEST(a_change_of_many_tables_concerns_everybody)
     struct dsql_stale_session maker = session_of(1), idle = session_of(2);
     struct dsql_sql_stmt stmt =
         naming(tables, (const char *const[]){"a", "b", "c", "d", "e", "f", "g", "h", "i", NULL});
-    dsql_stale_ddl(&maker, &stmt, true);
+    dsql_stale_ddl(&maker, &stmt, DSQL_STALE_CREATES);
     dsql_stale_commit(&stale, &maker, at(0));
     assert_true(dsql_stale_strikes(&stale, &idle, at(0)));
 }
@@ -122,12 +136,12 @@ TEST(what_is_no_longer_remembered_concerns_everybody)
     begin(1, 0, 0);
     struct dsql_stale_session maker = session_of(1), idle = session_of(2), near = session_of(3);
     for (int i = 0; i < DSQL_STALE_KEPT; i++)
-        change(&maker, "t", false);
+        change(&maker, "t", DSQL_STALE_CHANGES);
     near = session_of(3);
     assert_false(dsql_stale_strikes(&stale, &idle, at(0)));
     idle = session_of(2);
     idle.known = 0;
-    change(&maker, "t", false);
+    change(&maker, "t", DSQL_STALE_CHANGES);
     assert_true(dsql_stale_strikes(&stale, &idle, at(0)));
     assert_false(dsql_stale_strikes(&stale, &near, at(0)));
 }
@@ -151,7 +165,7 @@ static int meet(int64_t now_ns)
         sessions[i] = session_of(i + 100);
         use(&sessions[i], "t");
     }
-    change(&maker, "t", false);
+    change(&maker, "t", DSQL_STALE_CHANGES);
     for (int i = 0; i < SESSIONS; i++)
         count += dsql_stale_strikes(&stale, &sessions[i], at(now_ns));
     return count;
@@ -184,7 +198,7 @@ TEST(who_made_the_change_may_meet_it_too)
     begin(1, 0.5, 0);
     for (uint64_t i = 0; i < SESSIONS; i++) {
         struct dsql_stale_session maker = session_of(i);
-        change(&maker, "t", true);
+        change(&maker, "t", DSQL_STALE_CREATES);
         met += dsql_stale_strikes(&stale, &maker, at(0));
         assert_false(dsql_stale_strikes(&stale, &maker, at(0)));
     }
@@ -195,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_concerns_those_who_used_the_table),
+        cmocka_unit_test(what_is_gone_concerns_nobody),
         cmocka_unit_test(names_are_told_apart),
         cmocka_unit_test(who_comes_later_knows_it),
         cmocka_unit_test(a_change_without_names_concerns_everybody_unless_it_creates),

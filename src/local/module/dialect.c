@@ -7,6 +7,7 @@
 #include <access/table.h>
 #include <catalog/namespace.h>
 #include <catalog/pg_class.h>
+#include <catalog/pg_type.h>
 #include <nodes/parsenodes.h>
 #include <utils/guc.h>
 #include <utils/guc_tables.h>
@@ -55,11 +56,32 @@ static void check_drop_column(const RangeVar *table, const char *column)
                         errmsg("cannot drop primary key column %s", column)));
 }
 
+/* The storage that the column's type has by itself. */
+static char *default_storage(const RangeVar *table, const char *column)
+{
+    Oid relation = RangeVarGetRelid(table, NoLock, true);
+    Oid type =
+        OidIsValid(relation) ? get_atttype(relation, get_attnum(relation, column)) : InvalidOid;
+    switch (OidIsValid(type) ? get_typstorage(type) : TYPSTORAGE_PLAIN) {
+    case TYPSTORAGE_EXTENDED:
+        return pstrdup("extended");
+    case TYPSTORAGE_EXTERNAL:
+        return pstrdup("external");
+    case TYPSTORAGE_MAIN:
+        return pstrdup("main");
+    default:
+        return pstrdup("plain"); /* PostgreSQL says it if there is no such column */
+    }
+}
+
 /* ALL would name the triggers of foreign keys too, which are a superuser's; there are no others. */
 static void change_command(const RangeVar *table, AlterTableCmd *command)
 {
     if (command->subtype == AT_DropColumn)
         check_drop_column(table, command->name);
+    else if (command->subtype == AT_SetStorage &&
+             strcmp(strVal(command->def), DSQL_LOCAL_DEFAULT_STORAGE) == 0)
+        command->def = (Node *)makeString(default_storage(table, command->name));
     else if (command->subtype == AT_EnableTrigAll)
         command->subtype = AT_EnableTrigUser;
     else if (command->subtype == AT_DisableTrigAll)

@@ -9,6 +9,7 @@
 
 #include "local/base32_id.h"
 #include "local/first_sql.h"
+#include "local/module/job.h"
 
 #include <access/htup_details.h>
 #include <access/relation.h>
@@ -25,11 +26,13 @@
 #include <miscadmin.h>
 #include <nodes/parsenodes.h>
 #include <parser/parser.h>
+#include <utils/acl.h>
 #include <utils/builtins.h>
 #include <utils/inval.h>
 #include <utils/lsyscache.h>
 #include <utils/rel.h>
 #include <utils/relcache.h>
+#include <utils/snapmgr.h>
 #include <utils/syscache.h>
 #include <utils/timestamp.h>
 
@@ -150,6 +153,25 @@ static void record(const struct job *job, const char *id, Oid object, Oid built,
                            context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
     write_rows(job, id, object, built, fails);
     SetUserIdAndSecContext(user, context);
+}
+
+void dsql_job_analyzed(const VacuumStmt *statement)
+{
+    const struct job job = {"ANALYZE", "ANALYZE", NULL};
+    ListCell *cell;
+    /* ANALYZE may have ended the snapshot that was there. */
+    PushActiveSnapshot(GetTransactionSnapshot());
+    SPI_connect();
+    foreach (cell, statement->rels) {
+        char id[DSQL_BASE32_ID_LEN + 1];
+        Oid table = RangeVarGetRelid(lfirst_node(VacuumRelation, cell)->relation, NoLock, true);
+        if (!OidIsValid(table) || !pg_class_ownercheck(table, GetUserId()))
+            continue; /* it was not analyzed */
+        make_id(id);
+        record(&job, id, table, InvalidOid, false);
+    }
+    SPI_finish();
+    PopActiveSnapshot();
 }
 
 /* By this the front finds errors whose place is not the client's business. */

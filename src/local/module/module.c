@@ -6,6 +6,7 @@
 #include "local/module/commit.h"
 #include "local/module/dialect.h"
 #include "local/module/gate.h"
+#include "local/module/job.h"
 #include "local/module/table_am.h"
 
 #include <executor/executor.h>
@@ -70,6 +71,9 @@ static void on_utility(PlannedStmt *asked, const char *text, bool read_only_tree
         ddl_depth -= ddl;
     }
     PG_END_TRY();
+    if (IsA(statement->utilityStmt, VacuumStmt) &&
+        !((const VacuumStmt *)statement->utilityStmt)->is_vacuumcmd)
+        dsql_job_analyzed((const VacuumStmt *)statement->utilityStmt);
 }
 
 /* A bitmap scan that needs no column may count rows without looking at them; it must look. */
