@@ -13,6 +13,7 @@ expect 0 "$dsql" local exec -- bash -c '
     "$programs/store_methods"
     "$programs/store_script"
     "$programs/store_large"
+    "$programs/store_packs"
     "$programs/store_ids"
     "$dsql" schema verify --deep
     "$programs/store_again"
@@ -28,6 +29,7 @@ contains "$out" '160 operations, three ways; shard lock 2'
 contains "$out" 'scripts; shard lock 1'
 contains "$out" 'scripts; shard lock 2'
 contains "$out" 'large values: 53 homes, three ways'
+contains "$out" 'packs: 5 tables'
 contains "$out" 'ids: 10 lengths, three ways'
 contains "$out" 'complete, and so is every large value'
 contains "$out" 'scripts run again'
