@@ -138,11 +138,11 @@ static enum dsql_rc add_value(struct builder *builder,
     dsql_strbuf_add_json(&builder->out->json, text);
     if (attribute->type == DSQL_VISIBILITY_TEXT)
         return add_words(builder, name, text);
+    text = dsql_visibility_cut(text);
     if (dsql_span_eq(name, DSQL_SPAN(DSQL_VISIBILITY_DIVISION))) {
-        builder->out->division = text;
+        builder->out->division = text; /* a part of keys */
         return DSQL_OK;
     }
-    text = dsql_visibility_cut(text);
     if (dsql_span_eq(name, DSQL_SPAN(DSQL_VISIBILITY_COUNT_KEYWORD)))
         builder->out->count_keyword = text;
     return post(builder, name, text) ? DSQL_OK : DSQL_NO_MEMORY;

@@ -165,6 +165,26 @@ TEST(attributes_have_three_forms)
     dsql_visibility_attributes_fini(&made);
 }
 
+/* What stands in keys is cut, whoever may have chosen it. */
+TEST(long_values_in_keys_are_cut)
+{
+    static char bytes[3000];
+    memset(bytes, 'k', sizeof(bytes));
+    const struct dsql_visibility_attribute attributes[] = {
+        ATTRIBUTE("TemporalNamespaceDivision", DSQL_VISIBILITY_KEYWORD, {bytes, sizeof(bytes)}),
+        ATTRIBUTE("TemporalLowCardinalityKeyword01", DSQL_VISIBILITY_KEYWORD,
+                  {bytes, sizeof(bytes)}),
+    };
+    struct dsql_visibility_attributes made;
+    assert_int_equal(
+        dsql_visibility_attributes_init(&made, attributes, DSQL_COUNT_OF(attributes), false, NULL),
+        DSQL_OK);
+    assert_int_equal(made.division.len, DSQL_VISIBILITY_VALUE_MAX);
+    assert_int_equal(made.count_keyword.len, DSQL_VISIBILITY_VALUE_MAX);
+    assert_true(made.json.len > 2 * sizeof(bytes)); /* where all of it stands */
+    dsql_visibility_attributes_fini(&made);
+}
+
 TEST(values_of_another_type_are_refused)
 {
     const struct dsql_visibility_attribute wrong[] = {
@@ -217,6 +237,7 @@ int main(void)
         cmocka_unit_test(a_time_has_one_shape),
         cmocka_unit_test(words_stand_between_white_space),
         cmocka_unit_test(attributes_have_three_forms),
+        cmocka_unit_test(long_values_in_keys_are_cut),
         cmocka_unit_test(values_of_another_type_are_refused),
         cmocka_unit_test(more_values_than_a_transaction_takes_are_one_posting),
     };
