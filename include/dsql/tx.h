@@ -143,6 +143,11 @@ DSQL_API struct dsql_retry_decision dsql_operation_next(struct dsql_operation *o
 /* It is over, whatever the outcome, and so are all its transactions. NULL is fine. */
 DSQL_API void dsql_operation_end(struct dsql_operation *operation);
 
+/* Says what became of the commits of the operation that were not answered, when its caller has
+ * found out: none was applied, or one of them was. In the metrics, dsql_commit_unknown_total, they
+ * are unsettled if the operation ends and nobody has said so. NULL is allowed. */
+DSQL_API void dsql_operation_settled(struct dsql_operation *operation, bool applied);
+
 /*
  * Statements. Statement, parameters and what they point to are needed during the call only. Once
  * one has failed the transaction has failed: every further call answers with the first error, whose

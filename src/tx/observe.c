@@ -152,6 +152,11 @@ void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settle
         [DSQL_SETTLED_NOT_APPLIED] = DSQL_SETTLED_AS_NOT_APPLIED,
         [DSQL_SETTLED_NOT] = DSQL_SETTLED_AS_UNSETTLED,
     };
+    /* Whoever drives the operation may still find out. */
+    if (observer->within && settled == DSQL_SETTLED_NOT) {
+        (void)atomic_fetch_add(&observer->within->unknown, 1);
+        return;
+    }
     dsql_log(dsql_log_default(), DSQL_EVENT_TX_UNKNOWN,
              DSQL_F("operation", (const char *)observer->name),
              DSQL_F("outcome", dsql_label_value(DSQL_LABEL_SETTLED_AS, (size_t)values[settled])));

@@ -18,6 +18,7 @@ enum dsql_rc dsql_operation_begin_on(const struct dsql_source *source, const cha
     made->policy = policy->retry;
     made->timeout_ns = policy->timeout_ns;
     atomic_init(&made->retries, 0);
+    atomic_init(&made->unknown, 0);
     dsql_retry_init(&made->retry, &made->policy);
     dsql_observe_begin(&made->observer, source->metrics, name, made->policy.conflict_alert,
                        source->clock);
@@ -41,10 +42,23 @@ struct dsql_retry_decision dsql_operation_next(struct dsql_operation *operation,
     return decision;
 }
 
+void dsql_operation_settled(struct dsql_operation *operation, bool applied)
+{
+    if (!operation)
+        return;
+    for (int n = atomic_exchange(&operation->unknown, 0); n > 0; n--) {
+        dsql_observe_unknown(&operation->observer,
+                             applied ? DSQL_SETTLED_APPLIED : DSQL_SETTLED_NOT_APPLIED);
+        applied = false;
+    }
+}
+
 void dsql_operation_end(struct dsql_operation *operation)
 {
     if (!operation)
         return;
+    for (int n = atomic_load(&operation->unknown); n > 0; n--)
+        dsql_observe_unknown(&operation->observer, DSQL_SETTLED_NOT);
     dsql_observe_end(&operation->observer, atomic_load(&operation->retries) + 1);
     free(operation);
 }

@@ -15,8 +15,9 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 )
 
-// counted is the sum of a counter's series of one operation, as the process's page shows it.
-func (o *world) counted(t *testing.T, name, operation string) int {
+// counted is the sum of a counter's series of one operation, as the process's page shows it; of those with a label's
+// value, if one is given.
+func (o *world) counted(t *testing.T, name, operation string, value ...string) int {
 	t.Helper()
 	cluster := &Cluster{db: o.f.db}
 	url, err := cluster.Watch("127.0.0.1:0")
@@ -35,7 +36,11 @@ func (o *world) counted(t *testing.T, name, operation string) int {
 	}
 	sum := 0.0
 	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, name+"{") && strings.Contains(line, `operation="`+operation+`"`) {
+		wanted := strings.HasPrefix(line, name+"{") && strings.Contains(line, `operation="`+operation+`"`)
+		for _, v := range value {
+			wanted = wanted && strings.Contains(line, `="`+v+`"`)
+		}
+		if wanted {
 			n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
 			if err != nil {
 				t.Fatal(err)
@@ -139,6 +144,12 @@ func TestUnknownCommitOfAScript(t *testing.T) {
 		for _, op := range all {
 			run, _, rows := op.prepare()
 			before, retries := rows(), o.counted(t, "dsql_tx_retries_total", op.operation)
+			outcome := "unsettled"
+			if settled[op.operation] {
+				outcome = map[bool]string{true: "applied", false: "not_applied"}[applied]
+			}
+			unknown := o.counted(t, "dsql_commit_unknown_total", op.operation)
+			known := o.counted(t, "dsql_commit_unknown_total", op.operation, outcome)
 			fault(t, what)
 			var timeout *persistence.TimeoutError
 			if err := run(); settled[op.operation] && err != nil || !settled[op.operation] && !errors.As(err, &timeout) {
@@ -146,6 +157,10 @@ func TestUnknownCommitOfAScript(t *testing.T) {
 			}
 			if n := o.counted(t, "dsql_tx_retries_total", op.operation) - retries; n != 0 {
 				t.Errorf("%s, %s: %d retries", what, op.name, n)
+			}
+			unknown = o.counted(t, "dsql_commit_unknown_total", op.operation) - unknown
+			if known = o.counted(t, "dsql_commit_unknown_total", op.operation, outcome) - known; unknown != 1 || known != 1 {
+				t.Errorf("%s, %s: %d of %d unknown commits are %s", what, op.name, known, unknown, outcome)
 			}
 			if now := o.readable(rows); (now != before) != (applied || settled[op.operation]) {
 				t.Errorf("%s, %s: %s, and now %s", what, op.name, before, now)

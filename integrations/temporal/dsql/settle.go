@@ -43,6 +43,7 @@ func (p *plan) settle(ctx context.Context, e *engine, operation string, steps []
 			return unknown
 		}
 		if failed == nil || failed.is(C.DSQL_APPLIED) {
+			C.dsql_operation_settled(operationOf(ctx), witness == nil) // with a witness, none before was applied
 			return nil
 		}
 		switch C.dsql_rc_class(C.enum_dsql_rc(failed.rc)) {
@@ -51,6 +52,7 @@ func (p *plan) settle(ctx context.Context, e *engine, operation string, steps []
 		}
 		refused := failed.is(rcConditionFailed) || failed.is(C.DSQL_DUPLICATE)
 		if refused && witness != nil && p.stands(ctx, e, operation, witness) {
+			C.dsql_operation_settled(operationOf(ctx), true)
 			return nil
 		}
 		return unknown
