@@ -274,6 +274,9 @@ func (e *engine) call(ctx context.Context, tx *txState, a *args) (answer, error)
 	if p := planOf(ctx); p != nil {
 		return p.call(a.op, a)
 	}
+	if rehearsalOf(ctx).skips(a.op) {
+		return answer{affected: int64(a.rows)}, nil
+	}
 	var inTx *C.struct_dsql_store_tx
 	var cancel *C.struct_dsql_cancel
 	if tx == nil {
@@ -302,6 +305,7 @@ func (e *engine) call(ctx context.Context, tx *txState, a *args) (answer, error)
 			defer tx.waker.also(ctx)()
 		}
 		inTx = tx.c
+		tx.used = true
 	}
 	var out C.struct_bridge_answer
 	var values *C.struct_bridge_value
@@ -333,6 +337,7 @@ type txState struct {
 	c     *C.struct_dsql_store_tx
 	ctx   context.Context
 	waker *waker
+	used  bool // something was sent in it
 }
 
 func (e *engine) begin(ctx context.Context) (*txState, error) {
@@ -360,6 +365,23 @@ func (e *engine) begin(ctx context.Context) (*txState, error) {
 		return nil, outward(ctx, err)
 	}
 	return tx, nil
+}
+
+// rehearse ends a transaction where it would be committed: what waits to be sent is, and all of it is rolled back.
+func (e *engine) rehearse(tx *txState, r *rehearsal) error {
+	if !tx.used {
+		return e.end(tx, false)
+	}
+	var cerr C.struct_dsql_err
+	if rc := C.int(C.dsql_tx_flush(C.dsql_store_tx_of(tx.c), &cerr)); rc != 0 {
+		err := newError("Commit", rc, &cerr)
+		note(tx.ctx, true, err)
+		_ = e.end(tx, false)
+		return err
+	}
+	r.reached = true
+	_ = e.end(tx, false)
+	return errRehearsed
 }
 
 func (e *engine) end(tx *txState, commit bool) error {

@@ -85,7 +85,15 @@ func (d *db) BeginTx(ctx context.Context) (sqlplugin.Tx, error) {
 
 func (d *db) IsDupEntryError(err error) bool { return isDuplicate(err) }
 
-func (t *tx) Commit() error   { return t.e.end(t.tx, true) }
+func (t *tx) Commit() error {
+	if t.tx.ctx != nil { // else it is a plan's
+		if r := rehearsalOf(t.tx.ctx); r != nil {
+			return t.e.rehearse(t.tx, r)
+		}
+	}
+	return t.e.end(t.tx, true)
+}
+
 func (t *tx) Rollback() error { return t.e.end(t.tx, false) }
 
 // What the schema tools of Temporal ask for. Tables are made by 'dsql schema', which knows how the

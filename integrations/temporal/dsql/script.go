@@ -142,6 +142,11 @@ func runPlan[Q, A any](ctx context.Context, e *engine, operation string, p *plan
 	case failed == nil:
 		return got, nil
 	case failed.is(rcConditionFailed), failed.is(C.DSQL_DUPLICATE), failed.is(C.DSQL_INVALID):
+		if p.writesHistory() {
+			if got, err, over := rehearsed(ctx, operation, run, request); over {
+				return got, err
+			}
+		}
 		return retried(ctx, operation, run, request)
 	}
 	return none, scriptError(operation, failed)
