@@ -247,7 +247,7 @@ func (t *tester) grown(ctx context.Context) error {
 // removeAll terminates and deletes every run of the namespace, and lets somebody ask for the tasks that nobody has
 // asked for, which the server drops then.
 func (t *tester) removeAll() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	err := t.removeRuns(ctx)
 	for _, queue := range []string{nobody, t.away()} {

@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -50,12 +51,13 @@ type options struct {
 	only                       *regexp.Regexp
 	many, signals              int
 	limit, retention, task     time.Duration
-	stock, json, clean         bool
+	stock, json, clean, lossy  bool
 }
 
 type tester struct {
 	client.Client
 	options
+	tried   *attempts
 	lock    sync.Mutex
 	current string   // name of the case
 	started []string // ids of its workflows
@@ -68,10 +70,11 @@ func main() {
 	flag.StringVar(&o.namespace, "namespace", "large", "is registered if it is not there")
 	flag.IntVar(&o.many, "many", 2000, "things in the cases with many")
 	flag.IntVar(&o.signals, "signals", 10000, "signals in the cases with signals from outside")
-	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "time for each case")
+	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "time for each case")
 	flag.DurationVar(&o.retention, "retention", 24*time.Hour, "of the namespace, when it is registered")
-	flag.DurationVar(&o.task, "task", time.Minute, "time for a workflow task; the server waits for it after an answer that was lost")
+	flag.DurationVar(&o.task, "task", 2*time.Minute, "time for a workflow task; the server waits for it after an answer that was lost")
 	flag.BoolVar(&o.stock, "stock", false, "the server has another store than this one")
+	flag.BoolVar(&o.lossy, "lossy", false, "answers are lost: what is refused may be tried more than once")
 	flag.BoolVar(&o.json, "json", false, "one JSON object for each case")
 	flag.BoolVar(&o.clean, "delete", false, "terminate and delete all runs of the namespace at the end")
 	only := flag.String("cases", ".", "regular expression of the names of cases")
@@ -91,14 +94,16 @@ func main() {
 }
 
 func run(o options) error {
+	tried := newAttempts()
 	c, err := client.Dial(client.Options{
 		HostPort: o.address, Namespace: o.namespace, Logger: sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(tried.watch)}},
 	})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	t := &tester{Client: c, options: o}
+	t := &tester{Client: c, options: o, tried: tried}
 	if err := t.prepare(); err != nil {
 		return fmt.Errorf("namespace %s: %w", o.namespace, err)
 	}
@@ -180,7 +185,9 @@ func (t *tester) try(one testCase) outcome {
 	}
 	if wanted != "" {
 		ended.Passed = err != nil && strings.Contains(err.Error(), wanted)
-		if ended.Passed {
+		if again := t.tried.once(t.started); again != nil && !t.lossy {
+			ended.Passed, ended.Ended = false, ended.Ended+", and not once: "+again.Error()
+		} else if ended.Passed {
 			ended.Ended = "refused: " + wanted
 		} else {
 			ended.Ended += ", and not refused: " + wanted

@@ -4,7 +4,7 @@
 # owners meanwhile. Then all runs are terminated and deleted: nothing is left of them. ROUNDS (plain) of: plain; conflicts,
 # 40001 at 5 % of commits; closes, connections closed at 4 % of commits, half of them after the commit was applied.
 # CASES (all) is a regular expression of the names, MANY (2000) how many things, SIGNALS (10000) how many signals, LIMIT
-# (2m) the time for each case. With STOCK=yes the same on Temporal's own postgres12_pgx, beside it. Prints a table, with
+# (15m) the time for each case. With STOCK=yes the same on Temporal's own postgres12_pgx, beside it. Prints a table, with
 # --json its rows.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
@@ -32,7 +32,7 @@ cases() { # cases NAME ADDRESS OPTIONS...: one JSON object for each case in $scr
     local name=$1 address=$2 status=0
     shift 2
     "$root/build/temporal/temporal-large" --address "$address" --prefix "$name" --retention 2m --cases "${CASES:-.}" \
-        --many "${MANY:-2000}" --signals "${SIGNALS:-10000}" --limit "${LIMIT:-2m}" --delete --json "$@" \
+        --many "${MANY:-2000}" --signals "${SIGNALS:-10000}" --limit "${LIMIT:-15m}" --delete --json "$@" \
         2>"$scratch/$name.said" | tee "$scratch/$name.cases" | progress "$name" || status=1
     [ $status = 0 ] || failed+=("$name: $(tail -3 "$scratch/$name.said")")
 }
@@ -71,7 +71,7 @@ closes() {
     local before after lost
     before=$(sum_of_ranges) lost=$(struck)
     fault close-commit=2% close-applied=2% seed=2 >/dev/null
-    cases closes "$address_a" --task 15s
+    cases closes "$address_a" --task 15s --lossy
     lost=$(($(struck) - lost))
     fault clear >/dev/null
     after=$(sum_of_ranges)
@@ -91,7 +91,7 @@ left() {
 }
 empty() {
     local rest=''
-    for _ in $(seq 6000); do
+    for _ in $(seq 1800); do
         rest=$(left)
         [ -n "$rest" ] || break
         sleep 1
