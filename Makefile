@@ -13,7 +13,7 @@ CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 .PHONY: all run test soak bench lint asan tsan fuzz test-cluster local-clients install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
     temporal temporal-check temporal-functional temporal-go temporal-large temporal-library temporal-run temporal-suites \
-    temporal-test temporal-soak temporal-bench temporal-visibility
+    temporal-test temporal-soak temporal-bench temporal-ui temporal-visibility
 
 all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
@@ -113,6 +113,9 @@ temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; wi
 
 temporal-visibility: temporal-check ## random runs and queries on visibility stores, side by side; RUNS=20000 QUERIES=10000 for the whole
 	@GO="$(GO)" integrations/temporal/test/visibility.sh
+
+temporal-ui: temporal-check ## Temporal's Web UI in a browser: lists, filters, counts, schedules, batch operations
+	@GO="$(GO)" integrations/temporal/test/ui.sh
 
 temporal-run: temporal-check ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay

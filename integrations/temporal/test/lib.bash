@@ -44,6 +44,7 @@ start_server() {
     for _ in 1 2 3 4 5; do
         # Each start has a log of its own; a server that is still paused must not be mistaken for this one.
         log=$scratch/$name.$((++starts)).log
+        : >"$log" # it is read before the server has opened it
         "$server" "$@" >"$log" 2>&1 &
         pid=$!
         for _ in $(seq 6000); do
