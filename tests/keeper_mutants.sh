@@ -73,16 +73,16 @@ said() {
 catchers() {
     local name
     for name in test prop; do
-        timeout 20 "$scratch/build/tests/keeper_$name" >"$scratch/out" 2>&1 ||
+        timeout 120 "$scratch/build/tests/keeper_$name" >"$scratch/out" 2>&1 ||
             printf ' %s:%s' "${name/test/unit}" "$(said $? 's/^\[  FAILED  \] \([a-z_]*\)$/\1/p')"
     done
-    timeout 40 "$scratch/build/dsql" sim fuzz --seed 1 --worlds "$worlds" >"$scratch/out" 2>&1 ||
+    timeout 240 "$scratch/build/dsql" sim fuzz --seed 1 --worlds "$worlds" >"$scratch/out" 2>&1 ||
         printf ' worlds:%s' "$(said $? 's/^FAILED \([A-Za-z]*\).*/\1/p')"
 }
 
 # The same for the recording.
 replay() {
-    timeout 20 "$scratch/build/dsql" sim replay --quiet "$scratch/recording" >"$scratch/out" 2>&1 ||
+    timeout 120 "$scratch/build/dsql" sim replay --quiet "$scratch/recording" >"$scratch/out" 2>&1 ||
         printf ' replay:%s' "$(said $? 's/^DIFFERS.*\(record [0-9]*\).*/\1/p')"
 }
 

@@ -22,7 +22,7 @@ start() { "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member
 kill -STOP "$server"
 start
 says budget.problem member.err
-sleep 3
+sleep 3 # in which it would open some, if it did
 ! grep -q 'ready=[1-9]' "$scratch/member" || fail 'opened although nobody granted it'
 kill -9 $member
 wait $member || true

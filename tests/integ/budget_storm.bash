@@ -54,7 +54,7 @@ PY
 until_true 600 exact || fail "never exact: $(cat "$scratch/status.json")"
 closed=$(seen closed)
 kill -STOP "$dynamodb"
-sleep "$((long_stop > 0 ? long_stop : 3))"
+sleep "$((long_stop > 0 ? long_stop : 3))" # in which it would close some, if it did
 [ "$(seen closed)" = "$closed" ] || fail "connections were closed while DynamoDB was away"
 kill -CONT "$dynamodb"
 
@@ -124,7 +124,7 @@ reuse() {
 within_limit() { [ "$(seen open)" -le "$limit" ]; }
 if [ "$long_stop" -gt 0 ]; then
     kill -STOP "${pids[0]}"
-    sleep "$long_stop"
+    sleep "$long_stop" # more than the TTL
     open=$(seen open)
     echo "open while one is silent for $long_stop s: $open of $limit"
     [ "$open" -le "$DSQL_DISTRIBUTED_CONN_LIMIT" ] || fail "$open open: more than limit and headroom"

@@ -45,7 +45,7 @@ cat "$1.held"
 echo "== stall"
 fault stall=1h
 attempt >"$1.stalled" &
-sleep 0.5
+sleep 0.5 # in which it would answer, if it did
 [ -s "$1.stalled" ] && echo "answered in a stall"
 fault stall=0s
 wait

@@ -6,11 +6,11 @@ start_local --port 0
 
 # resumed COMMAND...: the endpoint stands still until the command has been stopped and continued again and again.
 resumed() {
-    local pid status=0
+    local pid status=0 times=0
     kill -STOP "$local_pid"
     bash -c '. "$0"; exec "$@"' "$scratch/ready" "$@" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    for _ in $(seq 50); do
+    while [ $((times += 1)) -le 50 ]; do
         { kill -STOP $pid && kill -CONT $pid; } 2>/dev/null || break
         sleep 0.05
     done

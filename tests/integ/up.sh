@@ -138,7 +138,7 @@ nothing_left
 
 # Stopped while the endpoint starts.
 start_up --seconds 5 --address off
-sleep 0.3
+sleep 0.3 # usually in the middle; it must end in order whenever it is
 kill -TERM $pid
 wait $pid || true
 nothing_left

@@ -50,7 +50,7 @@ watch_waits() {
 outage() { # outage ROUND
     local measures=()
     for store in dsql stock; do under_way $store "$1"; done
-    sleep 2
+    sleep 2 # so that some are usually under way
     kill -KILL "$(postmaster_of dsql)" "$(postmaster_of stock)"
     wait "$local_pid" "$stock_postgres" 2>/dev/null || true
     watch_waits
