@@ -138,7 +138,8 @@ void fake_pq_options(struct dsql_pool_options *o, int64_t n)
     o->rate = 1000;
     o->burst = 1000;
     o->staggered_startup_ns = 0;
-    o->drain_timeout_ns = 30 * DSQL_S;
+    o->initial_fill_timeout_ns = 10 * DSQL_M;
+    o->drain_timeout_ns = 10 * DSQL_M;
 }
 
 /* ---- libpq ---- */

@@ -97,10 +97,7 @@ func TestCloseUnderUse(t *testing.T) {
 	for range rounds {
 		d := open(t, 2)
 		p := d.e.pool
-		tx, err := d.BeginTx(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		tx := begin(t, d, context.Background())
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {

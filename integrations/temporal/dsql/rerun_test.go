@@ -124,11 +124,7 @@ func TestContextWakes(t *testing.T) {
 	d := open(t, 2)
 	var held []sqlplugin.Tx
 	for range 2 {
-		tx, err := d.BeginTx(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, tx)
+		held = append(held, begin(t, d, context.Background()))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -58,6 +58,17 @@ func promptly(t *testing.T, what string, call func() error) error {
 	}
 }
 
+// begin is a transaction that ends with the test, also with one that failed: the pool of the next test waits for its end.
+func begin(t *testing.T, d *db, ctx context.Context) sqlplugin.Tx {
+	t.Helper()
+	tx, err := d.BeginTx(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
 // Hundreds of callers of a cluster that does not answer: as many as there are connections are in C and
 // hold a thread, the rest wait as goroutines; and the end of their context wakes all of them, those in C
 // too, while the cluster still does not answer.
@@ -112,10 +123,7 @@ func TestStalledCallsGiveUpWhenToldToEnd(t *testing.T) {
 	const places, callers = 4, 20
 	d := open(t, places)
 	id := newShard(t, d)
-	tx, err := d.BeginTx(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := begin(t, d, context.Background())
 	read := func(from sqlplugin.TableCRUD) error {
 		_, err := from.SelectFromShards(context.Background(), sqlplugin.ShardsFilter{ShardID: id})
 		return err
@@ -224,11 +232,8 @@ func TestStalledTransactionIsWoken(t *testing.T) {
 	ctx, o := withOutcome(outer)
 	var txs [3]sqlplugin.Tx
 	for i := range txs {
-		var err error
-		if txs[i], err = d.BeginTx(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = txs[i].WriteLockShards(ctx, sqlplugin.ShardsFilter{ShardID: id}); err != nil {
+		txs[i] = begin(t, d, ctx)
+		if _, err := txs[i].WriteLockShards(ctx, sqlplugin.ShardsFilter{ShardID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
