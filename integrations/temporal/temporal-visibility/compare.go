@@ -43,6 +43,9 @@ func failed(err error) outcome {
 	return outcome{failure: failure, message: err.Error()}
 }
 
+// panicked is the failure of a store that panics at a query.
+const panicked = "panic"
+
 // longest is how long a call may take. It is no measure of speed: a call that takes longer hangs.
 const longest = 2 * time.Minute
 
@@ -74,7 +77,12 @@ func (q *query) pageOn(s *tried, size int, token []byte) (*store.InternalListExe
 
 // ask asks a store. Lists come in pages of this size or, if there would be too many pages of it, of a larger one; of
 // the store that is right in a single page, which each list of pages must make up.
-func (q *query) ask(s *tried, pages int) outcome {
+func (q *query) ask(s *tried, pages int) (answer outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer = outcome{failure: panicked, message: fmt.Sprint(p)}
+		}
+	}()
 	counted, err := q.countOn(s)
 	if q.groupBy != "" {
 		if err != nil {
