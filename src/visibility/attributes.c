@@ -176,6 +176,39 @@ static enum dsql_rc add_attribute(struct builder *builder,
     return rc;
 }
 
+bool dsql_visibility_is_preallocated(struct dsql_span name, enum dsql_visibility_type type)
+{
+    struct dsql_span temporal = DSQL_SPAN("Temporal"),
+                     its = type == DSQL_VISIBILITY_TEXT ? DSQL_SPAN("Text") : DSQL_SPAN("Double");
+    if (dsql_span_starts(name, temporal))
+        name = dsql_span_from(name, temporal.len);
+    if (!dsql_span_starts(name, its) || name.len != its.len + 2)
+        return false;
+    name = dsql_span_from(name, its.len);
+    return name.ptr[0] >= '0' && name.ptr[0] <= '9' && name.ptr[1] >= '0' && name.ptr[1] <= '9';
+}
+
+static bool needs_type(const struct dsql_visibility_attribute *attribute)
+{
+    return (attribute->type == DSQL_VISIBILITY_TEXT || attribute->type == DSQL_VISIBILITY_DOUBLE) &&
+           !dsql_visibility_is_preallocated(span_of(attribute->name), attribute->type);
+}
+
+static void add_types(struct dsql_strbuf *json, const struct dsql_visibility_attribute *attributes,
+                      size_t count)
+{
+    bool some = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!needs_type(&attributes[i]))
+            continue;
+        dsql_strbuf_add_str(json, some ? "," : ",\"" DSQL_VISIBILITY_TYPES "\":{");
+        dsql_strbuf_add_json(json, span_of(attributes[i].name));
+        dsql_strbuf_addf(json, ":%d", (int)attributes[i].type);
+        some = true;
+    }
+    dsql_strbuf_add_str(json, some ? "}" : "");
+}
+
 static int compare_spans(struct dsql_span a, struct dsql_span b)
 {
     size_t least = a.len < b.len ? a.len : b.len;
@@ -276,8 +309,10 @@ enum dsql_rc dsql_visibility_attributes_init(struct dsql_visibility_attributes *
     dsql_strbuf_init_heap(&out->kept, SIZE_MAX_BYTES);
     for (size_t i = 0; !rc && i < count; i++)
         rc = add_attribute(&builder, &attributes[i]);
-    if (out->json.len > 0)
+    if (out->json.len > 0) {
+        add_types(&out->json, attributes, count);
         dsql_strbuf_add_char(&out->json, '}');
+    }
     if (!rc) {
         drop_duplicates(&builder);
         rc = add_marks(&builder, mark);

@@ -23,6 +23,14 @@
 #define DSQL_VISIBILITY_LONG    "!long" /* closed more than ten minutes after it started */
 #define DSQL_VISIBILITY_LONG_US (INT64_C(600) * 1000000)
 
+/* In the JSON object of a row: the types of Text and Double attributes whose names do not tell, by
+ * name. Whoever reads the row alone can post it again. */
+#define DSQL_VISIBILITY_TYPES "!types"
+
+/* Whether it is a name that Temporal gives attributes of that type, which is TEXT or DOUBLE:
+ * Text01, TemporalText01. */
+bool dsql_visibility_is_preallocated(struct dsql_span name, enum dsql_visibility_type type);
+
 /*
  * The only posting of a run that has more values and words than DSQL_VISIBILITY_POSTINGS_MAX, but
  * for those above. A list by a value reads these too, and looks at their rows. They are few, and

@@ -4,29 +4,25 @@
 
 #include "visibility/check.h"
 
-/* TextNN or TemporalTextNN, and so on. */
-static bool is_preallocated(struct dsql_span name, const char *type)
+/* types: what the row says of those whose name does not. */
+static enum dsql_visibility_type type_of(const char *name, const json_t *value, const json_t *types)
 {
-    struct dsql_span temporal = DSQL_SPAN("Temporal"), its = dsql_span_of(type);
-    if (dsql_span_starts(name, temporal))
-        name = dsql_span_from(name, temporal.len);
-    if (!dsql_span_starts(name, its) || name.len != its.len + 2)
-        return false;
-    name = dsql_span_from(name, its.len);
-    return name.ptr[0] >= '0' && name.ptr[0] <= '9' && name.ptr[1] >= '0' && name.ptr[1] <= '9';
-}
-
-static enum dsql_visibility_type type_of(struct dsql_span name, const json_t *value)
-{
+    const json_t *said = json_object_get(types, name);
+    struct dsql_span text = dsql_span_of(name);
+    if (json_is_integer(said) && json_integer_value(said) >= DSQL_VISIBILITY_TEXT &&
+        json_integer_value(said) <= DSQL_VISIBILITY_KEYWORD_LIST)
+        return (enum dsql_visibility_type)json_integer_value(said);
     if (json_is_array(value))
         return DSQL_VISIBILITY_KEYWORD_LIST;
     if (json_is_boolean(value))
         return DSQL_VISIBILITY_BOOL;
-    if (json_is_real(value) || (json_is_integer(value) && is_preallocated(name, "Double")))
+    if (json_is_real(value) ||
+        (json_is_integer(value) && dsql_visibility_is_preallocated(text, DSQL_VISIBILITY_DOUBLE)))
         return DSQL_VISIBILITY_DOUBLE;
     if (json_is_integer(value))
         return DSQL_VISIBILITY_INT;
-    return is_preallocated(name, "Text") ? DSQL_VISIBILITY_TEXT : DSQL_VISIBILITY_KEYWORD;
+    return dsql_visibility_is_preallocated(text, DSQL_VISIBILITY_TEXT) ? DSQL_VISIBILITY_TEXT
+                                                                       : DSQL_VISIBILITY_KEYWORD;
 }
 
 /* Room for the values of one object: texts of numbers stand in `numbers`. */
@@ -70,13 +66,16 @@ static size_t take_apart(const json_t *object, struct room *room)
 {
     const char *name;
     json_t *value;
+    const json_t *types = json_object_get(object, DSQL_VISIBILITY_TYPES);
     size_t count = 0;
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
+        if (value == types)
+            continue;
         struct dsql_visibility_attribute *made = &room->attributes[count++];
         *made = (struct dsql_visibility_attribute){
             .name = dsql_slice_str(name),
-            .type = type_of(dsql_span_of(name), value),
+            .type = type_of(name, value, types),
             .values = room->values + room->value_count,
             .count = json_is_array(value) ? json_array_size(value) : 1,
         };

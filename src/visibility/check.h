@@ -64,8 +64,9 @@ DSQL_MUST_USE enum dsql_rc dsql_vis_mend(struct dsql_vis_check *check,
 /* Compares, and mends, the counters of every namespace. */
 DSQL_MUST_USE enum dsql_rc dsql_vis_check_counts(struct dsql_vis_check *check);
 
-/* The attributes of a row's JSON object as a record has them. Types follow from the JSON, and from
- * the names that Temporal gives preallocated attributes: TextNN, DoubleNN. fini in any case. */
+/* The attributes of a row's JSON object as a record has them. Types follow from the JSON, from
+ * the names that Temporal gives preallocated attributes, and from DSQL_VISIBILITY_TYPES. fini in
+ * any case. */
 DSQL_MUST_USE enum dsql_rc dsql_vis_attributes_of_json(struct dsql_span json, const char *mark,
                                                        struct dsql_visibility_attributes *out,
                                                        struct dsql_err *err);

@@ -251,6 +251,36 @@ static void a_memo_may_be_longer_than_a_column(void)
     free(memo);
 }
 
+static int64_t findings(void)
+{
+    struct dsql_visibility_checked checked = {0};
+    REQUIRE_OK(dsql_visibility_check(visibility, NULL, NULL, &checked, &err));
+    return checked.findings;
+}
+
+/* A row alone says how its attributes are posted, whatever their names are. */
+static void attributes_of_any_name_are_mended(void)
+{
+    static const struct dsql_slice words[] = {{"blue sky", 8}}, three[] = {{"3", 1}};
+    const struct dsql_visibility_attribute attributes[] = {
+        {{"Weather", 7}, DSQL_VISIBILITY_TEXT, words, 1},
+        {{"Degrees", 7}, DSQL_VISIBILITY_DOUBLE, three, 1},
+        {{"Days", 4}, DSQL_VISIBILITY_INT, three, 1},
+    };
+    struct dsql_visibility_record it = record("named", 1);
+    it.attributes = attributes;
+    it.attribute_count = 3;
+    REQUIRE(write_it(DSQL_VISIBILITY_STARTED, &it));
+    REQUIRE(findings() == 0);
+    (void)fixture_sql(&fix, "DELETE FROM visibility_postings WHERE run_id = 'named'");
+    REQUIRE(findings() == 1);
+    REQUIRE_OK(dsql_visibility_repair(visibility, NULL, NULL, NULL, &err));
+    HOLDS("SELECT string_agg(attribute || ' ' || value, ', ' ORDER BY attribute, value) = "
+          "'Days 8000000000000003, Degrees c008000000000000, Weather blue, Weather sky' "
+          "FROM visibility_postings WHERE run_id = 'named'");
+    REQUIRE(erase(visibility, "named"));
+}
+
 /* Counters go by division, status and one keyword. */
 static void counters_follow_the_row(void)
 {
@@ -327,6 +357,7 @@ int main(void)
     a_tombstone_ends();
     runs_that_close_far_from_their_start_are_marked();
     a_memo_may_be_longer_than_a_column();
+    attributes_of_any_name_are_mended();
     counters_follow_the_row();
     what_cannot_be_written_is_refused();
     a_write_is_one_round_trip();
