@@ -58,12 +58,12 @@ static void put(struct dsql_visibility_page *page, const void *bytes, size_t len
 }
 
 /* Room is there. */
-static void put_rest(struct dsql_visibility_page *page, size_t first, const void *rest, size_t len)
+static void put_rest(struct dsql_visibility_page *page, size_t memo_len, struct dsql_slice rest)
 {
-    int32_t whole = (int32_t)(first + len);
-    memcpy(page->data + page->len - first - sizeof(whole), &whole, sizeof(whole));
-    memcpy(page->data + page->len, rest, len);
-    page->len += len;
+    int32_t whole = (int32_t)(memo_len + rest.len);
+    memcpy(page->data + page->len - memo_len - sizeof(whole), &whole, sizeof(whole));
+    memcpy(page->data + page->len, rest.ptr, rest.len);
+    page->len += rest.len;
 }
 
 static bool add_member(struct dsql_visibility_page *page, enum kind kind,
@@ -91,8 +91,8 @@ enum dsql_rc dsql_vis_page_add(struct dsql_visibility_page *page, const struct d
                                size_t row, size_t column, struct dsql_err *err)
 {
     size_t before = page->len;
-    size_t rest_len = 0;
-    const void *rest = dsql_rows_bytes(rows, row, column + DSQL_VIS_RUN_COLUMNS, &rest_len);
+    struct dsql_slice rest = {0};
+    rest.ptr = dsql_rows_bytes(rows, row, column + DSQL_VIS_RUN_COLUMNS, &rest.len);
     if (dsql_rows_columns(rows) != column + DSQL_VIS_MEMO_REST)
         return dsql_err_set(err, DSQL_PROTOCOL, "%zu columns instead of %zu",
                             dsql_rows_columns(rows), column + DSQL_VIS_MEMO_REST);
@@ -100,10 +100,10 @@ enum dsql_rc dsql_vis_page_add(struct dsql_visibility_page *page, const struct d
         size_t len = 0;
         (void)dsql_rows_bytes(rows, row, column + i, &len);
         bool has_room = dsql_flat_reserve(
-            &page->data, &page->cap, page->len + dsql_flat_size(sizeof(int64_t) + len) + rest_len);
+            &page->data, &page->cap, page->len + dsql_flat_size(sizeof(int64_t) + len) + rest.len);
         if (has_room && add_member(page, members[i].kind, rows, row, column + i)) {
-            if (members[i].kind == MEMO && rest)
-                put_rest(page, len, rest, rest_len);
+            if (members[i].kind == MEMO && rest.ptr)
+                put_rest(page, len, rest);
             continue;
         }
         page->len = before;

@@ -20,15 +20,15 @@ says 'missing index shards_fence'
 
 # All of it, and again.
 run "$dsql" schema apply
-says 'schema version 1.19, visibility 1.0: 61 created, 0 already there'
+says 'schema version 1.19, visibility 1.0: 63 created, 0 already there'
 says 'created index shards_fence'
 run "$dsql" schema apply
-says 'schema version 1.19, visibility 1.0: 0 created, 61 already there'
+says 'schema version 1.19, visibility 1.0: 0 created, 63 already there'
 run "$dsql" schema verify
 says 'schema version 1.19, visibility 1.0: complete'
 run "$dsql" schema version --json
 says '{"cluster": "1.19", "program": "1.19", "visibility": {"cluster": "1.0", "program": "1.0"}}'
-[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 45 ]
+[ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 46 ]
 [ "$(sql 'select count(*) from schema_update_history')" = 1 ]
 [ "$(sql 'select * from namespace_metadata')" = '54321|1' ]
 
@@ -69,7 +69,7 @@ says 'differs column tasks.task_queue_id: uuid NOT NULL instead of text NOT NULL
 sql 'drop table tasks'
 sql 'drop table queue'
 run "$dsql" schema apply --json
-python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 58, d' "$work/out"
+python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["created"] == 3 and d["existed"] == 60, d' "$work/out"
 run "$dsql" schema verify
 
 # A newer one is left alone.
@@ -119,7 +119,7 @@ run "$dsql" schema verify --deep
 must_fail "$dsql" schema drop
 says 'say --yes'
 run "$dsql" schema drop --yes
-says '45 tables dropped'
+says '46 tables dropped'
 [ "$(sql "select count(*) from pg_tables where schemaname = 'public'")" = 0 ]
 
 # Two at once.

@@ -29,7 +29,7 @@ kill_apply() {
 }
 
 # Killed after each step in turn.
-for after in $(seq 1 "$KILL_EVERY" 61); do
+for after in $(seq 1 "$KILL_EVERY" 63); do
     "$dsql" schema drop --yes >"$work/out"
     mkfifo "$work/pipe"
     stdbuf -oL "$dsql" schema apply >"$work/pipe" 2>"$work/killed.err" &
