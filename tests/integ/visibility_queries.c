@@ -490,11 +490,32 @@ static void draw_bound(struct vis_expr *e)
         draw_value(e, name, DSQL_VIS_TYPE_TIME);
 }
 
+/* A type and a status, which have an index together, and sometimes a bound. */
+static void draw_type_and_status(struct vis_expr *e)
+{
+    bool bounded = chance(3);
+    unsigned types = chance(2) ? 1 : 2, statuses = chance(2) ? 1 : 2;
+    vis_and(e, bounded ? 4 : 3);
+    vis_no_division(e);
+    vis_compare(e, DSQL_VIS_IN, DSQL_VIS_TYPE_KEYWORD, "WorkflowType", types);
+    for (unsigned i = 0; i < types; i++)
+        vis_text(e, dsql_span_of(PICK(keywords)));
+    vis_compare(e, DSQL_VIS_IN, DSQL_VIS_TYPE_INT, "ExecutionStatus", statuses);
+    for (unsigned i = 0; i < statuses; i++)
+        vis_number(e, 1 + (int64_t)dsql_rng_below(&fix.rng, 4));
+    if (bounded)
+        draw_bound(e);
+}
+
 /* Most of them with the division that Temporal adds. */
 static void draw_expr(struct vis_expr *e)
 {
     counted_only = chance(5);
     vis_begin(e);
+    if (chance(10)) {
+        draw_type_and_status(e);
+        return;
+    }
     if (chance(4)) {
         draw_node(e, 3);
         return;
