@@ -5,11 +5,6 @@
 #include "visibility/read.h"
 #include "visibility/visibility.h"
 
-enum {
-    COUNT_MAX = 100000,     /* runs that are looked at */
-    COUNTERS_MAX = 1000000, /* of a namespace; a few hundred where the compactor runs */
-};
-
 struct count {
     struct dsql_vis_call call;
     struct dsql_vis_expr expr;
@@ -101,11 +96,12 @@ static enum dsql_rc add_counted(struct count *count, const struct dsql_rows *row
         if (rc)
             return rc;
     }
-    if (count->counts->scanned <= COUNT_MAX)
+    int64_t most = count->call.visibility->bounds.counted;
+    if (count->counts->scanned <= most)
         return DSQL_OK;
-    enum dsql_rc rc =
-        dsql_err_set(count->call.err, DSQL_LIMIT,
-                     "more than %d runs would have to be looked at to count this", COUNT_MAX);
+    enum dsql_rc rc = dsql_err_set(count->call.err, DSQL_LIMIT,
+                                   "more than %lld runs would have to be looked at to count this",
+                                   (long long)most);
     dsql_err_hint(count->call.err,
                   "count by ExecutionStatus and TemporalNamespaceDivision alone, or narrow the "
                   "query by an id, a type, a search attribute's value or a range of CloseTime");
@@ -125,8 +121,8 @@ static enum dsql_rc count_runs(struct count *count)
     }
     if (rc)
         return rc;
-    rc = dsql_vis_plan_count(&count->ask, &count->path, count->group, COUNT_MAX + 1, &sql,
-                             count->call.err);
+    rc = dsql_vis_plan_count(&count->ask, &count->path, count->group,
+                             count->call.visibility->bounds.counted + 1, &sql, count->call.err);
     if (!rc)
         rc = dsql_vis_query(&count->call, "visibility_count", &sql, &rows);
     if (!rc)
@@ -186,10 +182,11 @@ static enum dsql_rc add_counters(struct count *count, const struct dsql_rows *ro
         if (rc)
             return rc;
     }
-    if (entries < COUNTERS_MAX)
+    int64_t most = count->call.visibility->bounds.counters;
+    if (entries < most)
         return DSQL_OK;
     enum dsql_rc rc = dsql_err_set(count->call.err, DSQL_LIMIT,
-                                   "the namespace has %d counters or more", COUNTERS_MAX);
+                                   "the namespace has %lld counters or more", (long long)most);
     dsql_err_hint(count->call.err, "nobody compacts them: run `dsql visibility compact`");
     return rc;
 }
@@ -200,7 +197,8 @@ static enum dsql_rc count_by_counters(struct count *count, bool keyword, bool *e
     struct dsql_rows *rows = NULL;
     dsql_vis_sql_init(&sql, 0);
     (void)dsql_vis_text_param(&sql, count->ask.namespace_id);
-    (void)dsql_vis_param(&sql, DSQL_VIS_OID_INT8, dsql_i64(COUNTERS_MAX));
+    (void)dsql_vis_param(&sql, DSQL_VIS_OID_INT8,
+                         dsql_i64(count->call.visibility->bounds.counters));
     dsql_strbuf_add_str(&sql.text, counters_sql);
     enum dsql_rc rc = sql.failed || sql.text.cut
                           ? dsql_err_set(count->call.err, DSQL_NO_MEMORY, "out of memory")

@@ -8,9 +8,8 @@
 
 enum {
     PAGE_MAX = 10000,
-    COLLECT_MAX = 2000,  /* runs that are read and sorted for a page */
-    PORTION_MAX = 4096,  /* runs of a statement */
-    SCANNED_MAX = 20000, /* runs of a page that has one */
+    COLLECT_MAX = 2000, /* runs that are read and sorted for a page */
+    PORTION_MAX = 4096, /* runs of a statement */
 };
 
 /* No page takes longer to look for its runs, however much time its caller has. */
@@ -50,7 +49,8 @@ static bool is_done(const struct list *list)
 {
     if (list->over || list->page->rows == (size_t)list->page_size)
         return true;
-    return (has_row(list) && list->page->scanned >= SCANNED_MAX) || is_late(list);
+    return (has_row(list) && list->page->scanned >= list->call.visibility->bounds.scanned) ||
+           is_late(list);
 }
 
 static enum dsql_rc move_to(struct list *list, const struct dsql_rows *rows, size_t row)

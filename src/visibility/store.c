@@ -24,6 +24,7 @@ enum dsql_rc dsql_visibility_open(struct dsql_pool *pool,
     if (!made)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     dsql_vis_shapes_init(&made->shapes);
+    made->bounds = (struct dsql_vis_bounds){100000, 1000000, 20000};
     made->pool = pool;
     made->clock = pool->clock;
     if (options)

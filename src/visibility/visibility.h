@@ -6,10 +6,18 @@
 #include "dsql/visibility.h"
 #include "visibility/shapes.h"
 
+/* How much a read looks at. Tests lower them. */
+struct dsql_vis_bounds {
+    int64_t counted;  /* runs of a count that the counters do not answer */
+    int64_t counters; /* of a namespace; a few thousand where the compactor runs */
+    int64_t scanned;  /* runs of a page that has one */
+};
+
 struct dsql_visibility {
     struct dsql_pool *pool;
     const struct dsql_clock *clock; /* the pool's */
     struct dsql_visibility_options options;
+    struct dsql_vis_bounds bounds;
     struct dsql_vis_shapes shapes; /* of the statements of reads */
 };
 

@@ -15,6 +15,7 @@
 #include "support/store.h"
 #include "support/vis_expr.h"
 #include "visibility/attribute.h"
+#include "visibility/visibility.h"
 
 enum { LISTS_MAX = 3, LONG = 300, RUN_ID = 40 };
 
@@ -688,6 +689,68 @@ static void refusals(void)
     dsql_visibility_page_fini(&page);
 }
 
+/* -- What a read looks at has an end. */
+
+static struct dsql_visibility_query query_of_text(void)
+{
+    return (struct dsql_visibility_query){dsql_slice_str("ns"),
+                                          dsql_slice(vis_bytes(&text).ptr, vis_bytes(&text).len)};
+}
+
+static void a_count_is_refused(const char *message, const char *hint)
+{
+    const struct dsql_visibility_query query = query_of_text();
+    struct dsql_visibility_counts counts = {0};
+    REQUIRE(dsql_visibility_count(visibility, &query, dsql_slice(NULL, 0), NULL, &counts, &err) ==
+            DSQL_LIMIT);
+    REQUIRE(strstr(err.message, message), "%s", err.message);
+    REQUIRE(strstr(err.hint, hint), "%s", err.hint);
+    REQUIRE(counts.total == 0);
+    dsql_visibility_counts_fini(&counts);
+}
+
+/* A filter that takes one run in seven, in pages that may look at ten each. */
+static void pages_are_short(void)
+{
+    const struct dsql_visibility_query query = query_of_text();
+    struct dsql_visibility_page page = {0};
+    size_t wanted = 0, got = 0, short_pages = 0;
+    for (size_t i = 0; i < run_count; i++)
+        wanted += runs[i].history == 5;
+    visibility->bounds.scanned = 10;
+    do {
+        REQUIRE_OK(dsql_visibility_list(visibility, &query, 5, page.token, NULL, &page, &err));
+        REQUIRE(page.rows > 0 || page.token.len == 0);
+        short_pages += page.token.len > 0 && page.rows < 5;
+        got += page.rows;
+    } while (page.token.len > 0);
+    REQUIRE(got == wanted, "%zu of %zu", got, wanted);
+    REQUIRE(short_pages > 0);
+    dsql_visibility_page_fini(&page);
+}
+
+static void reads_are_bounded(void)
+{
+    struct dsql_vis_bounds bounds = visibility->bounds;
+    REQUIRE(bounds.counted == 100000 && bounds.counters == 1000000 && bounds.scanned == 20000);
+    vis_begin(&text);
+    vis_compare(&text, DSQL_VIS_IN, DSQL_VIS_TYPE_INT, "HistoryLength", 1);
+    vis_number(&text, 5);
+    pages_are_short();
+    visibility->bounds.counted = (int64_t)run_count - 1;
+    a_count_is_refused("runs would have to be looked at", "narrow the query");
+    visibility->bounds.counted = (int64_t)run_count;
+    const struct dsql_visibility_query query = query_of_text();
+    struct dsql_visibility_counts counts = {0};
+    REQUIRE_OK(dsql_visibility_count(visibility, &query, dsql_slice(NULL, 0), NULL, &counts, &err));
+    dsql_visibility_counts_fini(&counts);
+    vis_begin(&text);
+    vis_status(&text, 1);
+    visibility->bounds.counters = 3;
+    a_count_is_refused("3 counters or more", "dsql visibility compact");
+    visibility->bounds = bounds;
+}
+
 int main(int argc, char **argv)
 {
     size_t queries = argc > 2 ? strtoul(argv[2], NULL, 10) : 100, found = 0, some = 0;
@@ -716,6 +779,7 @@ int main(int argc, char **argv)
     }
     one_by_one();
     refusals();
+    reads_are_bounded();
     REQUIRE(some > queries / 4, "only %zu of %zu queries found something", some, queries);
     printf("visibility: %zu queries over %zu runs, %zu found\n", queries, run_count, found);
     free(runs);
