@@ -133,6 +133,7 @@ temporal-test: temporal-check temporal-suites ## Temporal's own persistence suit
 	@integrations/temporal/test/trips.sh
 	@integrations/temporal/test/refused.sh
 	@integrations/temporal/test/repair.sh
+	@GO="$(GO)" integrations/temporal/test/dual.sh
 	@integrations/temporal/test/deploy.sh
 	@integrations/temporal/test/compose.sh
 	@GO="$(GO)" integrations/temporal/test/outage.sh

@@ -10,7 +10,7 @@ import (
 )
 
 // auditVisible holds what visibility lists for a workflow id against its histories: the same runs, the last one first,
-// each with its status, its length, its times and its search attributes. Visibility keeps microseconds.
+// each with its status, its length, its times and its search attributes. SQL keeps microseconds of a time.
 func auditVisible(all chain, listed []*workflowpb.WorkflowExecutionInfo) error {
 	if len(listed) != len(all.runs) {
 		return fmt.Errorf("visibility has %d runs, there are %d", len(listed), len(all.runs))
@@ -25,7 +25,7 @@ func auditVisible(all chain, listed []*workflowpb.WorkflowExecutionInfo) error {
 			return fmt.Errorf("visibility does not have run %s", run)
 		}
 		first, last := events[0].GetEventTime().AsTime(), events[len(events)-1].GetEventTime().AsTime()
-		start, end := info.GetStartTime().AsTime(), info.GetCloseTime().AsTime()
+		start, end := info.GetStartTime().AsTime().Truncate(time.Microsecond), info.GetCloseTime().AsTime().Truncate(time.Microsecond)
 		if info.GetStatus() != statusOf(n, len(all.runs)) || info.GetHistoryLength() != int64(len(events)) || info.GetType().GetName() != "Check" ||
 			!start.Equal(first.Truncate(time.Microsecond)) || !end.Equal(last.Truncate(time.Microsecond)) {
 			return fmt.Errorf("visibility has run %s as %s with %d events from %v to %v; it has %d events from %v to %v", run, info.GetStatus(),
