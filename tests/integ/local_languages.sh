@@ -75,7 +75,7 @@ client 'C, libpq' libpq.c
 "${CC:-cc}" "$program" -I"$(pg_config --includedir)" -lpq -o "$scratch/c/libpq"
 run libpq "$scratch/c/libpq"
 
-for module in psycopg asyncpg; do
+for module in psycopg psycopg2 sqlalchemy asyncpg; do
     client "Python, $module" $module-client.py
     if /usr/bin/python3 -c "import $module" 2>/dev/null; then
         run $module /usr/bin/python3 "$program"
