@@ -5,6 +5,7 @@
 const struct dsql_command *const dsql_commands[] = {
     &dsql_cmd_up,
     &dsql_cmd_doctor,
+    &dsql_cmd_proxy,
     &dsql_cmd_local,
     &dsql_cmd_local_exec,
     &dsql_cmd_local_fault,

@@ -38,6 +38,7 @@ extern const struct dsql_command dsql_cmd_sim_plan;
 extern const struct dsql_command dsql_cmd_sim_replay;
 extern const struct dsql_command dsql_cmd_sim_run;
 extern const struct dsql_command dsql_cmd_token;
+extern const struct dsql_command dsql_cmd_proxy;
 extern const struct dsql_command dsql_cmd_up;
 extern const struct dsql_command dsql_cmd_version;
 

@@ -119,6 +119,8 @@ void dsql_strike_prime(struct dsql_session *session, bool extended)
         dsql_sql_refuse(&refusal, commits[i].sqlstate, "%s", commits[i].message);
         dsql_strbuf_init(&sql, memory, sizeof(memory));
         dsql_rewrite_failed_commit(&sql, &refusal);
+        /* It may be there still: a DEALLOCATE ALL that failed has dropped nothing. */
+        dsql_pg_put_close(&backend->out.bytes, DSQL_PG_STATEMENT, commits[i].statement);
         dsql_pg_put_parse(
             &backend->out.bytes,
             &(struct dsql_pg_parse){.name = commits[i].statement, .query = dsql_strbuf_span(&sql)});

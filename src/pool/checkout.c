@@ -262,6 +262,55 @@ void dsql_checkout_cancel(struct dsql_checkout_ticket *ticket)
     dsql_waiters_send_away(ticket->pool, &ticket->waiter);
 }
 
+enum dsql_rc dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn)
+{
+    struct dsql_conn *found = take_fast(pool);
+    if (found) {
+        *conn = found;
+        return DSQL_OK;
+    }
+    uint32_t attention = attention_of(pool);
+    if (pool->fork_generation != dsql_fork_generation || attention & DSQL_POOL_CLOSED)
+        return DSQL_CLOSED;
+    found = (attention & ~DSQL_POOL_RECALL) == 0
+                ? dsql_checkout_take(pool, &dsql_visitor_self()->hint)
+                : NULL;
+    if (!found)
+        return DSQL_EMPTY;
+    *conn = hand_out(found);
+    return DSQL_OK;
+}
+
+void dsql_checkout_join(struct dsql_checkout_ticket *ticket, struct dsql_waker *waker)
+{
+    ticket->waiter.waker = waker;
+    atomic_fetch_add_explicit(&ticket->pool->waits, 1, memory_order_relaxed);
+    dsql_waiters_join(ticket->pool, &ticket->waiter, &ticket->cancelled);
+}
+
+bool dsql_checkout_is_settled(const struct dsql_checkout_ticket *ticket)
+{
+    return atomic_load_explicit(&ticket->waiter.state, memory_order_acquire) != DSQL_WAITER_WAITS;
+}
+
+enum dsql_rc dsql_checkout_collect(struct dsql_checkout_ticket *ticket, int64_t waited_ns,
+                                   struct dsql_conn **conn, struct dsql_err *err)
+{
+    struct dsql_pool *pool = ticket->pool;
+    enum dsql_rc rc = dsql_waiters_leave(pool, &ticket->waiter);
+    if (pool->metrics && waited_ns > 0) {
+        dsql_counter_add(pool->metrics, DSQL_SERIES(pool_wait), 1);
+        dsql_histogram_record(pool->metrics, DSQL_SERIES(pool_wait_duration), (uint64_t)waited_ns);
+    }
+    if (!rc)
+        *conn = hand_out(ticket->waiter.conn);
+    else if (waited_ns == 0)
+        (void)dsql_err_set(err, rc, "nobody waits for it any more");
+    else
+        rc = rc == DSQL_EMPTY ? explain_empty(pool, waited_ns, err) : refuse(pool, err);
+    return rc;
+}
+
 PGconn *dsql_conn_pg(const struct dsql_conn *handle)
 {
     struct dsql_conn *conn = dsql_conn_of(handle);

@@ -75,10 +75,17 @@ static_assert(_Alignof(struct dsql_conn) >= DSQL_CACHE_LINE && DSQL_CACHE_LINE >
 
 enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
 
+/* Who is told that a waiter need not wait any more, where the waiter does not sleep: an event loop.
+ * Called by any thread, with no lock held, maybe after the waiter is gone; outlives them all. */
+struct dsql_waker {
+    void (*wake)(struct dsql_waker *waker);
+};
+
 struct dsql_waiter {
     struct dsql_waiting_node node; /* (W) */
     _Atomic uint32_t state;        /* a futex; changes once, under wait_lock */
     struct dsql_conn *conn;        /* when served */
+    struct dsql_waker *waker;      /* NULL: a thread sleeps on the futex */
 };
 
 /* In `attention`: these flags above the number of waiters. Zero: nothing to look after. */
@@ -249,6 +256,11 @@ bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn);
 void dsql_waiters_match(struct dsql_pool *pool);
 /* All of them, or this one if it still waits. */
 void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter);
+/* Joins the line; whoever settles it calls the waker, if there is one. */
+void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
+                       const _Atomic bool *cancelled);
+/* Leaves the line if it is in it, and says how it ended: as dsql_waiters_wait(). */
+enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter);
 /* Waits for its turn: DSQL_OK, DSQL_EMPTY after wait_ns, DSQL_CLOSED when sent away. */
 enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
                                const _Atomic bool *cancelled);
@@ -276,6 +288,21 @@ DSQL_MUST_USE enum dsql_rc dsql_checkout_with(struct dsql_checkout_ticket *ticke
                                               struct dsql_conn **conn, struct dsql_err *err);
 /* From any thread. */
 void dsql_checkout_cancel(struct dsql_checkout_ticket *ticket);
+
+/*
+ * The same for an event loop, which must not sleep. Try; if that is DSQL_EMPTY, join the line with
+ * a ticket; once the waker was called and the ticket is settled, or when the caller has had enough,
+ * collect. Between join and collect the ticket stays where it is.
+ */
+/* DSQL_EMPTY: none is ready or others wait; nothing is logged or counted for it. */
+DSQL_MUST_USE enum dsql_rc dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn);
+void dsql_checkout_join(struct dsql_checkout_ticket *ticket, struct dsql_waker *waker);
+bool dsql_checkout_is_settled(const struct dsql_checkout_ticket *ticket);
+/* Leaves the line with a connection, or as dsql_pool_checkout() after waited_ns. 0: the caller has
+ * lost interest, nothing is logged or counted. */
+DSQL_MUST_USE enum dsql_rc dsql_checkout_collect(struct dsql_checkout_ticket *ticket,
+                                                 int64_t waited_ns, struct dsql_conn **conn,
+                                                 struct dsql_err *err);
 
 /* stats.c */
 /* With state_lock held. */

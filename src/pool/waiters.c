@@ -42,16 +42,26 @@ static void settle(struct dsql_pool *pool, struct dsql_waiter *waiter, enum dsql
     atomic_store_explicit(&waiter->state, state, memory_order_release);
 }
 
+/* Without a lock held. The waiter may be gone: only its address and its waker are used. */
+static void rouse(_Atomic uint32_t *futex, struct dsql_waker *waker)
+{
+    if (waker)
+        waker->wake(waker);
+    else
+        dsql_clock_wake_value(futex);
+}
+
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     pthread_mutex_lock(&pool->wait_lock);
     struct dsql_waiter *waiter = first_waiter(pool);
     _Atomic uint32_t *futex = waiter ? &waiter->state : NULL;
+    struct dsql_waker *waker = waiter ? waiter->waker : NULL;
     if (waiter)
         settle(pool, waiter, DSQL_WAITER_SERVED, conn);
     pthread_mutex_unlock(&pool->wait_lock);
     if (futex)
-        dsql_clock_wake_value(futex);
+        rouse(futex, waker);
     return futex != NULL;
 }
 
@@ -72,11 +82,12 @@ static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
     struct dsql_waiter *waiter = which ? which : first_waiter(pool);
     bool there = waiter && waiter->node.waits;
     _Atomic uint32_t *futex = there ? &waiter->state : NULL;
+    struct dsql_waker *waker = there ? waiter->waker : NULL;
     if (there)
         settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
     pthread_mutex_unlock(&pool->wait_lock);
     if (futex)
-        dsql_clock_wake_value(futex);
+        rouse(futex, waker);
     return there;
 }
 
@@ -99,10 +110,9 @@ static void ask_for_more(struct dsql_pool *pool)
         dsql_opener_wake(pool);
 }
 
-enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
-                               const _Atomic bool *cancelled)
+void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
+                       const _Atomic bool *cancelled)
 {
-    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(pool->clock), wait_ns);
     atomic_store_explicit(&waiter->state, DSQL_WAITER_WAITS, memory_order_relaxed);
     pthread_mutex_lock(&pool->wait_lock);
     link_waiter(pool, waiter);
@@ -113,21 +123,29 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
     if (atomic_load_explicit(cancelled, memory_order_seq_cst))
         dsql_waiters_send_away(pool, waiter); /* likewise */
     dsql_waiters_match(pool);
-    uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
-    if (state == DSQL_WAITER_WAITS)
+    if (atomic_load_explicit(&waiter->state, memory_order_acquire) == DSQL_WAITER_WAITS)
         ask_for_more(pool);
-    while ((state = atomic_load_explicit(&waiter->state, memory_order_acquire)) ==
-           DSQL_WAITER_WAITS) {
-        if (dsql_clock_wait_value(pool->clock, &waiter->state, DSQL_WAITER_WAITS, deadline))
-            continue;
-        pthread_mutex_lock(&pool->wait_lock);
-        if (waiter->node.waits)
-            unlink_waiter(pool, waiter);
-        state = atomic_load_explicit(&waiter->state, memory_order_acquire);
-        pthread_mutex_unlock(&pool->wait_lock);
-        break;
-    }
+}
+
+enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter)
+{
+    pthread_mutex_lock(&pool->wait_lock);
+    if (waiter->node.waits)
+        unlink_waiter(pool, waiter);
+    uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
+    pthread_mutex_unlock(&pool->wait_lock);
     return state == DSQL_WAITER_SERVED  ? DSQL_OK
            : state == DSQL_WAITER_WAITS ? DSQL_EMPTY
                                         : DSQL_CLOSED;
+}
+
+enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
+                               const _Atomic bool *cancelled)
+{
+    struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(pool->clock), wait_ns);
+    dsql_waiters_join(pool, waiter, cancelled);
+    while (atomic_load_explicit(&waiter->state, memory_order_acquire) == DSQL_WAITER_WAITS)
+        if (!dsql_clock_wait_value(pool->clock, &waiter->state, DSQL_WAITER_WAITS, deadline))
+            break;
+    return dsql_waiters_leave(pool, waiter);
 }

@@ -1,0 +1,152 @@
+#include "proxy/proxy.h"
+
+#include <unistd.h>
+
+#include "pgwire/put.h"
+
+enum { CLIENT_MESSAGE = 10 << 20, SERVER_MESSAGE = 1 << 30, GREETING_MAX = 1024 };
+
+#define FIRST_WAIT_NS (30 * DSQL_S)
+
+/* In the order in which the service reports them. */
+static const char *const reported[DSQL_PROXY_REPORTED] = {
+    "server_version",        "server_encoding",
+    "client_encoding",       "DateStyle",
+    "IntervalStyle",         "TimeZone",
+    "integer_datetimes",     "standard_conforming_strings",
+    "is_superuser",          "default_transaction_read_only",
+    "in_hot_standby",        "application_name",
+    "session_authorization",
+};
+
+/* The values of a row that libpq read, as a row of the wire. */
+static struct dsql_settings *settings_of(const PGresult *result)
+{
+    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQnfields(result) != DSQL_SETTINGS)
+        return NULL;
+    struct dsql_strbuf raw;
+    dsql_strbuf_init_heap(&raw, 1 << 20);
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(&raw, 0);
+    for (int i = 0; i < DSQL_SETTINGS; i++) {
+        /* Who names no application has none, whatever the pool calls itself. */
+        struct dsql_span value = i == DSQL_SETTING_APPLICATION_NAME
+                                     ? DSQL_SPAN("")
+                                     : dsql_span_of(PQgetvalue(result, 0, i));
+        dsql_pg_msg_value(&msg, (struct dsql_pg_value){.bytes = value});
+    }
+    dsql_pg_msg_end(&msg);
+    const struct dsql_pg_values row = {DSQL_SETTINGS, dsql_span_from(dsql_strbuf_span(&raw), 4)};
+    struct dsql_settings *settings = raw.cut ? NULL : dsql_settings_of_row(row);
+    dsql_strbuf_fini(&raw);
+    return settings;
+}
+
+/* What a fresh connection is like. */
+static enum dsql_rc read_base(struct dsql_proxy *proxy, struct dsql_err *err)
+{
+    struct dsql_conn *conn;
+    struct dsql_strbuf sql;
+    enum dsql_rc rc = dsql_pool_checkout(proxy->pool, FIRST_WAIT_NS, &conn, err);
+    if (rc)
+        return rc;
+    PGconn *pg = dsql_conn_pg(conn);
+    for (size_t i = 0; i < DSQL_PROXY_REPORTED; i++) {
+        const char *value = PQparameterStatus(pg, reported[i]);
+        dsql_strbuf_init_heap(&proxy->greeting[i], GREETING_MAX);
+        if (value && i != 11)
+            dsql_strbuf_addf(&proxy->greeting[i], "%s=%s", reported[i], value);
+    }
+    dsql_strbuf_init_heap(&sql, 1 << 16);
+    dsql_settings_put_read(&sql);
+    PGresult *result = PQexec(pg, sql.ptr);
+    proxy->base = settings_of(result);
+    if (!proxy->base)
+        rc = dsql_err_set(err, DSQL_LOST, "the settings of a connection can't be read: %.200s",
+                          PQresultErrorMessage(result));
+    PQclear(result);
+    dsql_strbuf_fini(&sql);
+    dsql_pool_return(conn);
+    return rc;
+}
+
+enum dsql_rc dsql_proxy_open(struct dsql_proxy *proxy, const struct dsql_proxy_options *options,
+                             struct dsql_pool *pool, struct dsql_log *log, struct dsql_err *err)
+{
+    *proxy = (struct dsql_proxy){
+        .options = *options,
+        .log = log,
+        .pool = pool,
+        .loopback = {.fd = -1},
+        .local = {.fd = -1},
+        .wake = {.fd = -1},
+        .gone_lock = PTHREAD_MUTEX_INITIALIZER,
+    };
+    dsql_pg_limits_session(&proxy->client_limits, DSQL_PG_FRONTEND, CLIENT_MESSAGE);
+    dsql_pg_limits_session(&proxy->server_limits, DSQL_PG_BACKEND, SERVER_MESSAGE);
+    enum dsql_rc rc = dsql_loop_init(&proxy->loop, options->clock, err);
+    if (rc)
+        return rc;
+    dsql_server_init(proxy);
+    rc = read_base(proxy, err);
+    if (!rc)
+        rc = dsql_entry_open(proxy, err);
+    if (rc)
+        dsql_proxy_close(proxy);
+    return rc;
+}
+
+void dsql_proxy_turn(struct dsql_proxy *proxy, int64_t wait_ns)
+{
+    dsql_loop_turn(&proxy->loop, proxy->served ? 0 : wait_ns);
+    while (proxy->served)
+        dsql_server_serve(proxy);
+    dsql_server_free_gone(proxy);
+}
+
+static void send_away(struct dsql_client *client)
+{
+    if (client->state == DSQL_CLIENT_STARTUP ||
+        (client->state == DSQL_CLIENT_ACTIVE && !client->waits &&
+         (!client->server || client->pinned || client->pinned_prepare) &&
+         client->answers.count == 0 && client->tx == DSQL_PG_IDLE)) {
+        dsql_client_fatal(client, "57P01", "terminating connection due to administrator command",
+                          "The proxy is ending; connect again.");
+        dsql_client_flush(client);
+    }
+}
+
+bool dsql_proxy_drain(struct dsql_proxy *proxy)
+{
+    dsql_entry_close(proxy);
+    proxy->draining = true;
+    for (struct dsql_client *at = proxy->clients, *next; at; at = next) {
+        next = at->next;
+        send_away(at);
+    }
+    return proxy->client_count == 0;
+}
+
+void dsql_proxy_close(struct dsql_proxy *proxy)
+{
+    dsql_entry_close(proxy);
+    for (struct dsql_client *at = proxy->clients, *next; at; at = next) {
+        next = at->next;
+        if (at->server)
+            at->server->doubtful = true; /* nobody will read its answers */
+        dsql_client_close(at);
+    }
+    assert(proxy->client_count == 0);
+    dsql_loop_stop(&proxy->loop, &proxy->wait_timer);
+    dsql_loop_turn(&proxy->loop, 0);
+}
+
+void dsql_proxy_fini(struct dsql_proxy *proxy)
+{
+    dsql_server_free_gone(proxy);
+    dsql_loop_close(&proxy->wake);
+    dsql_loop_fini(&proxy->loop);
+    dsql_settings_unref(proxy->base);
+    for (size_t i = 0; i < DSQL_PROXY_REPORTED; i++)
+        dsql_strbuf_fini(&proxy->greeting[i]);
+    assert(proxy->statements.count == 0);
+}

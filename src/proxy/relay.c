@@ -1,0 +1,481 @@
+/* A client's messages on their way to the server. */
+#include "proxy/proxy.h"
+
+#include "pgwire/put_backend.h"
+#include "pgwire/put_frontend.h"
+#include "proxy/sql_words.h"
+
+enum { NAME_MAX_BYTES = 256, SQL_MAX = 1 << 20 };
+
+static struct dsql_strbuf *out_of(struct dsql_client *client)
+{
+    return &client->server->out.bytes;
+}
+
+/* Without memory for an entry the stream can't be followed: the connection is given up. */
+static void expect(struct dsql_client *client, struct dsql_answer entry)
+{
+    if (!dsql_answers_push(&client->answers, entry))
+        out_of(client)->cut = true;
+}
+
+static void put_hidden_query(struct dsql_client *client, const struct dsql_strbuf *sql,
+                             enum dsql_answer_purpose purpose)
+{
+    if (sql->cut)
+        out_of(client)->cut = true;
+    dsql_pg_put_query(out_of(client), dsql_strbuf_span(sql));
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .purpose = purpose});
+    dsql_statement_unref(client->server->unnamed); /* a simple query drops it */
+    client->server->unnamed = NULL;
+}
+
+void dsql_relay_settings(struct dsql_client *client, bool read_back)
+{
+    struct dsql_server *server = client->server;
+    struct dsql_strbuf sql;
+    dsql_strbuf_init_heap(&sql, SQL_MAX);
+    if (!read_back || client->state == DSQL_CLIENT_CHECKING)
+        dsql_settings_put_change(&sql, server->settings, client->settings);
+    if (sql.len > 0) {
+        put_hidden_query(client, &sql, DSQL_FOR_CHANGE);
+        dsql_settings_unref(server->settings);
+        server->settings = dsql_settings_ref(client->settings);
+    }
+    dsql_strbuf_clear(&sql);
+    if (read_back) {
+        dsql_settings_put_read(&sql);
+        put_hidden_query(client, &sql, DSQL_FOR_READ);
+    }
+    dsql_strbuf_fini(&sql);
+}
+
+static void put_hidden_close(struct dsql_client *client, const char *name)
+{
+    dsql_pg_put_close(out_of(client), DSQL_PG_STATEMENT, dsql_span_of(name));
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_CLOSE, .purpose = DSQL_FOR_PREPARE});
+}
+
+static uint64_t path_of(const struct dsql_client *client)
+{
+    return dsql_path_hash(client->settings->values[dsql_parameter_find(DSQL_SPAN("search_path"))]);
+}
+
+/* The statement counts as prepared on the client's connection; another may have to give way. A
+ * Parse under its name is preceded by a Close: that costs nothing and makes sure of it. */
+static void note_prepared(struct dsql_client *client, struct dsql_statement *statement)
+{
+    struct dsql_statement *gone =
+        dsql_cache_add(&client->server->cache, statement, path_of(client));
+    if (gone)
+        put_hidden_close(client, gone->server_name);
+    dsql_statement_unref(gone);
+    put_hidden_close(client, statement->server_name);
+}
+
+/* Prepares what the client means by a name, if its connection has not got it. */
+static void prepare(struct dsql_client *client, struct dsql_definition *definition)
+{
+    struct dsql_statement *statement = definition->statement;
+    if (dsql_cache_use(&client->server->cache, statement, path_of(client)))
+        return;
+    note_prepared(client, statement);
+    struct dsql_pg_parse parse =
+        dsql_statement_parse(statement, dsql_span_of(statement->server_name));
+    dsql_pg_put_parse(out_of(client), &parse);
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                        .purpose = DSQL_FOR_PREPARE,
+                                        .definition = dsql_definition_ref(definition),
+                                        .statement = dsql_statement_ref(statement)});
+}
+
+/* The unnamed statement is the server's own; it is parsed again where another client's is. */
+static void prepare_unnamed(struct dsql_client *client)
+{
+    struct dsql_server *server = client->server;
+    if (!client->unnamed) {
+        put_hidden_close(client, ""); /* what is there may be another client's */
+        dsql_statement_unref(server->unnamed);
+        server->unnamed = NULL;
+        return;
+    }
+    if (server->unnamed == client->unnamed)
+        return;
+    struct dsql_pg_parse parse = dsql_statement_parse(client->unnamed, DSQL_SPAN(""));
+    dsql_pg_put_parse(out_of(client), &parse);
+    expect(client, (struct dsql_answer){
+                       .kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE, .unnamed = true});
+    dsql_statement_unref(server->unnamed);
+    server->unnamed = dsql_statement_ref(client->unnamed);
+}
+
+/* The definition that a DEALLOCATE of one name is about, or NULL. */
+static struct dsql_definition *deallocated(const struct dsql_client *client, struct dsql_span text)
+{
+    char name[NAME_MAX_BYTES];
+    return dsql_sql_is_deallocate(text, name, sizeof(name))
+               ? dsql_definitions_find(&client->names, dsql_span_of(name))
+               : NULL;
+}
+
+/* The server knows the statement under another name. */
+static void put_deallocate(struct dsql_strbuf *sql, const struct dsql_definition *definition)
+{
+    dsql_strbuf_addf(sql, "DEALLOCATE \"%s\"", definition->statement->server_name);
+}
+
+/* Once the entry is answered the name is gone; if it is not, the name comes back. */
+static void close_name(struct dsql_client *client, struct dsql_definition *definition,
+                       struct dsql_answer *entry)
+{
+    entry->effect = DSQL_EFFECT_CLOSED;
+    entry->definition = dsql_definition_ref(definition);
+    dsql_definitions_remove(&client->names, definition);
+}
+
+static void note_text(struct dsql_client *client, bool sets, bool sets_hidden)
+{
+    client->settings_dirty = client->settings_dirty || sets;
+    client->pinned = client->pinned || sets_hidden;
+}
+
+static void forget_unnamed(struct dsql_client *client)
+{
+    dsql_statement_unref(client->unnamed);
+    client->unnamed = NULL;
+    dsql_statement_unref(client->server->unnamed);
+    client->server->unnamed = NULL;
+}
+
+static void relay_query(struct dsql_client *client, struct dsql_span text)
+{
+    struct dsql_strbuf sql;
+    struct dsql_answer entry = {
+        .kind = DSQL_ANSWER_QUERY,
+        .may_commit = client->tx == DSQL_PG_IDLE ? dsql_sql_may_commit(text) : dsql_sql_ends(text),
+    };
+    dsql_strbuf_init_heap(&sql, SQL_MAX);
+    note_text(client, dsql_sql_mentions(text, "set_config"), dsql_settings_are_hidden(text));
+    forget_unnamed(client);
+    struct dsql_definition *gone = deallocated(client, text);
+    struct dsql_span rest;
+    if (gone) {
+        uint32_t before = client->answers.count;
+        prepare(client, gone);
+        if (client->answers.count > before) { /* in front of a simple query it needs its own Sync */
+            dsql_pg_put_sync(out_of(client));
+            expect(client,
+                   (struct dsql_answer){.kind = DSQL_ANSWER_SYNC, .purpose = DSQL_FOR_PREPARE});
+        }
+        put_deallocate(&sql, gone);
+        close_name(client, gone, &entry);
+    } else if (dsql_sql_begins(text, "deallocate", &rest)) {
+        entry.effect = DSQL_EFFECT_ALL;
+    } else if (dsql_sql_is_reset_all(text)) {
+        /* What the client began with is not what the pool's connection began with. */
+        struct dsql_strbuf change;
+        dsql_strbuf_init_heap(&change, SQL_MAX);
+        dsql_settings_put_change(&change, client->proxy->base, client->initial);
+        if (change.len > 0) {
+            dsql_strbuf_addf(&sql, "RESET ALL; %s", change.ptr);
+            entry.cut = true;
+        }
+        dsql_strbuf_fini(&change);
+    }
+    dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
+    expect(client, entry);
+    client->segment_open = client->segment_commits = false;
+    client->deallocates = NULL;
+    dsql_strbuf_fini(&sql);
+}
+
+/* A name that the client has already: the server says so, or what else is wrong with the text,
+ * under its own name for it. */
+static void refuse_parse(struct dsql_client *client, struct dsql_definition *definition,
+                         const struct dsql_pg_parse *parse)
+{
+    struct dsql_pg_parse out = *parse;
+    prepare(client, definition);
+    out.name = dsql_span_of(definition->statement->server_name);
+    dsql_pg_put_parse(out_of(client), &out);
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                        .refused = true,
+                                        .definition = dsql_definition_ref(definition)});
+}
+
+static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse *parse,
+                          struct dsql_statement *statement)
+{
+    struct dsql_answer entry = {.kind = DSQL_ANSWER_PARSE,
+                                .unnamed = true,
+                                .statement = dsql_statement_ref(client->unnamed)};
+    forget_unnamed(client);
+    client->unnamed = dsql_statement_ref(statement);
+    client->server->unnamed = dsql_statement_ref(statement);
+    dsql_pg_put_parse(out_of(client), parse);
+    expect(client, entry);
+}
+
+static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *parse,
+                        struct dsql_statement *statement)
+{
+    struct dsql_definition *definition = dsql_definition_new(statement, parse->name);
+    if (!definition || !dsql_definitions_add(&client->names, definition)) {
+        out_of(client)->cut = true;
+        dsql_definition_unref(definition);
+        return;
+    }
+    note_prepared(client, statement);
+    struct dsql_pg_parse out = *parse;
+    out.name = dsql_span_of(statement->server_name);
+    dsql_pg_put_parse(out_of(client), &out);
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                        .effect = DSQL_EFFECT_DEFINED,
+                                        .definition = definition,
+                                        .statement = dsql_statement_ref(statement)});
+}
+
+static void relay_parse(struct dsql_client *client, const struct dsql_pg_parse *parse)
+{
+    struct dsql_definition *there =
+        parse->name.len > 0 ? dsql_definitions_find(&client->names, parse->name) : NULL;
+    if (there) {
+        refuse_parse(client, there, parse);
+        return;
+    }
+    struct dsql_statement *statement = dsql_statement_get(&client->proxy->statements, parse);
+    if (!statement)
+        out_of(client)->cut = true;
+    else if (parse->name.len > 0)
+        parse_named(client, parse, statement);
+    else
+        parse_unnamed(client, parse, statement);
+    dsql_statement_unref(statement);
+}
+
+/* A portal that deallocates: of a statement made for it, with the name that the server knows. */
+static void bind_deallocate(struct dsql_client *client, const struct dsql_pg_bind *bind,
+                            struct dsql_definition *definition)
+{
+    static const char name[] = "dsql proxy deallocate";
+    char memory[64];
+    struct dsql_strbuf sql;
+    struct dsql_pg_bind out = *bind;
+    dsql_strbuf_init(&sql, memory, sizeof(memory));
+    put_deallocate(&sql, definition);
+    prepare(client, definition);
+    put_hidden_close(client, name);
+    dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = dsql_span_of(name),
+                                                              .query = dsql_strbuf_span(&sql)});
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE});
+    out.statement = dsql_span_of(name);
+    dsql_pg_put_bind(out_of(client), &out);
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND});
+    client->deallocates = definition;
+}
+
+static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bind,
+                       struct dsql_span raw)
+{
+    struct dsql_definition *definition = NULL;
+    const struct dsql_statement *statement = client->unnamed;
+    struct dsql_pg_bind out = *bind;
+    if (bind->statement.len == 0) {
+        prepare_unnamed(client);
+    } else {
+        definition = dsql_definitions_find(&client->names, bind->statement);
+        statement = definition ? definition->statement : NULL;
+    }
+    if (statement) {
+        note_text(client, statement->sets, statement->sets_hidden);
+        client->segment_commits |=
+            client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits;
+    }
+    struct dsql_definition *gone = statement && statement->deallocates && bind->values.count == 0
+                                       ? deallocated(client, dsql_statement_text(statement))
+                                       : NULL;
+    client->deallocates = NULL;
+    client->deallocates_all = statement && statement->deallocates_all;
+    if (gone) {
+        bind_deallocate(client, bind, gone);
+        return;
+    }
+    if (definition) {
+        prepare(client, definition);
+        out.statement = dsql_span_of(statement->server_name);
+        dsql_pg_put_bind(out_of(client), &out);
+    } else {
+        dsql_strbuf_add(out_of(client), raw);
+    }
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND,
+                                        .definition = dsql_definition_ref(definition)});
+}
+
+static void relay_describe(struct dsql_client *client, const struct dsql_pg_target *target,
+                           struct dsql_span raw)
+{
+    struct dsql_definition *definition = NULL;
+    if (target->object == DSQL_PG_STATEMENT && target->name.len == 0)
+        prepare_unnamed(client);
+    else if (target->object == DSQL_PG_STATEMENT)
+        definition = dsql_definitions_find(&client->names, target->name);
+    if (definition) {
+        prepare(client, definition);
+        dsql_pg_put_describe(out_of(client), DSQL_PG_STATEMENT,
+                             dsql_span_of(definition->statement->server_name));
+    } else {
+        dsql_strbuf_add(out_of(client), raw);
+    }
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_DESCRIBE,
+                                        .definition = dsql_definition_ref(definition)});
+}
+
+/* The shared statement stays; the server closes a name that it does not know, and says it is done.
+ */
+static void relay_close(struct dsql_client *client, const struct dsql_pg_target *target,
+                        struct dsql_span raw)
+{
+    struct dsql_answer entry = {.kind = DSQL_ANSWER_CLOSE};
+    if (target->object == DSQL_PG_STATEMENT && target->name.len == 0) {
+        forget_unnamed(client);
+    } else if (target->object == DSQL_PG_STATEMENT) {
+        struct dsql_definition *there = dsql_definitions_find(&client->names, target->name);
+        if (there)
+            close_name(client, there, &entry);
+    }
+    dsql_strbuf_add(out_of(client), raw);
+    expect(client, entry);
+}
+
+static void relay_execute(struct dsql_client *client, struct dsql_span raw)
+{
+    struct dsql_answer entry = {.kind = DSQL_ANSWER_EXECUTE};
+    if (client->deallocates)
+        close_name(client, client->deallocates, &entry);
+    client->deallocates = NULL;
+    dsql_strbuf_add(out_of(client), raw);
+    if (client->deallocates_all) {
+        entry.effect = DSQL_EFFECT_ALL;
+        dsql_pg_put_flush(out_of(client)); /* its answer is waited for, and comes without a Sync */
+    }
+    client->deallocates_all = false;
+    expect(client, entry);
+}
+
+static void relay_sync(struct dsql_client *client, struct dsql_span raw)
+{
+    dsql_strbuf_add(out_of(client), raw);
+    if (!client->answers.copying)
+        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_SYNC,
+                                            .may_commit = client->segment_commits});
+    if (!client->answers.copying)
+        client->segment_open = client->segment_commits = false;
+    client->answers.skipping = false;
+}
+
+static void relay_copy(struct dsql_client *client, const struct dsql_pg_piece *piece)
+{
+    dsql_strbuf_add(out_of(client), piece->raw);
+    if (piece->type == DSQL_PG_FE_COPY_DATA)
+        return;
+    if (client->answers.copying)
+        client->answers.copying = false;
+    else if (client->answers.count > 0)
+        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_COPY_END});
+}
+
+/* A message that can't be read: the server says what is wrong with it. */
+static void relay_unreadable(struct dsql_client *client, const struct dsql_pg_piece *piece)
+{
+    bool whole = piece->type == DSQL_PG_FE_QUERY || piece->type == DSQL_PG_FE_FUNCTION_CALL;
+    dsql_strbuf_add(out_of(client), piece->raw);
+    expect(client, (struct dsql_answer){.kind = whole ? DSQL_ANSWER_QUERY : DSQL_ANSWER_EXECUTE});
+}
+
+static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *msg,
+                          const struct dsql_pg_piece *piece)
+{
+    switch (msg->type) {
+    case DSQL_PG_FE_QUERY:
+        relay_query(client, msg->query);
+        return;
+    case DSQL_PG_FE_PARSE:
+        relay_parse(client, &msg->parse);
+        return;
+    case DSQL_PG_FE_BIND:
+        relay_bind(client, &msg->bind, piece->raw);
+        return;
+    case DSQL_PG_FE_DESCRIBE:
+        relay_describe(client, &msg->target, piece->raw);
+        return;
+    case DSQL_PG_FE_CLOSE:
+        relay_close(client, &msg->target, piece->raw);
+        return;
+    case DSQL_PG_FE_EXECUTE:
+        relay_execute(client, piece->raw);
+        return;
+    case DSQL_PG_FE_FUNCTION_CALL:
+        dsql_strbuf_add(out_of(client), piece->raw);
+        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .may_commit = true});
+        return;
+    case DSQL_PG_FE_SYNC:
+        relay_sync(client, piece->raw);
+        return;
+    case DSQL_PG_FE_FLUSH:
+    case DSQL_PG_FE_TERMINATE:
+    case DSQL_PG_FE_COPY_DATA:
+    case DSQL_PG_FE_COPY_DONE:
+    case DSQL_PG_FE_COPY_FAIL:
+    case DSQL_PG_FE_PASSWORD:
+        dsql_strbuf_add(out_of(client), piece->raw);
+        return;
+    }
+}
+
+static bool is_copy(uint8_t type)
+{
+    return type == DSQL_PG_FE_COPY_DATA || type == DSQL_PG_FE_COPY_DONE ||
+           type == DSQL_PG_FE_COPY_FAIL;
+}
+
+/* What needs no connection to be answered; true if that was all. */
+static bool answer_alone(struct dsql_client *client, uint8_t type)
+{
+    if (client->answers.skipping && type != DSQL_PG_FE_SYNC)
+        return true; /* as the server does after an error */
+    if (client->server)
+        return false;
+    if (type == DSQL_PG_FE_SYNC) {
+        client->answers.skipping = client->segment_open = client->segment_commits = false;
+        dsql_pg_put_ready(&client->out.bytes, DSQL_PG_IDLE);
+        return true;
+    }
+    return is_copy(type) || type == DSQL_PG_FE_FLUSH;
+}
+
+bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
+{
+    struct dsql_pg_fe msg;
+    struct dsql_err err;
+    if (piece->type == DSQL_PG_FE_TERMINATE) {
+        client->state = DSQL_CLIENT_CLOSING;
+        return true;
+    }
+    if (answer_alone(client, piece->type))
+        return true;
+    if (is_copy(piece->type)) {
+        relay_copy(client, piece);
+        return true;
+    }
+    if (dsql_answers_are_uncertain(&client->answers) || client->answers.count >= DSQL_ANSWERS_MAX ||
+        !dsql_server_need(client))
+        return false;
+    if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&
+        piece->type != DSQL_PG_FE_FUNCTION_CALL && piece->type != DSQL_PG_FE_FLUSH)
+        client->segment_open = true;
+    if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))
+        relay_unreadable(client, piece);
+    else
+        relay_message(client, &msg, piece);
+    return true;
+}

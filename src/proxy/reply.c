@@ -1,0 +1,259 @@
+/* The server's answers on their way to the client. */
+#include "pgwire/backend.h"
+#include "pgwire/put_backend.h"
+#include "proxy/proxy.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+/* The unnamed statement is gone if its Parse failed, and the one before if it was skipped. What the
+ * server has then may be another client's: it is not known. */
+static void undo_unnamed(struct dsql_client *client, struct dsql_answer *entry, bool failed)
+{
+    if (client->server) {
+        dsql_statement_unref(client->server->unnamed);
+        client->server->unnamed = NULL;
+    }
+    if (entry->purpose == DSQL_FOR_CLIENT) {
+        dsql_statement_unref(client->unnamed);
+        client->unnamed = failed ? NULL : dsql_statement_ref(entry->statement);
+    }
+}
+
+/* What the message was to do is not done: it failed, or was skipped. */
+static void undo(struct dsql_client *client, struct dsql_answer *entry, bool failed)
+{
+    if (entry->effect == DSQL_EFFECT_DEFINED)
+        dsql_definitions_remove(&client->names, entry->definition);
+    else if (entry->effect == DSQL_EFFECT_CLOSED &&
+             !dsql_definitions_find(&client->names, dsql_definition_name(entry->definition)) &&
+             !dsql_definitions_add(&client->names, entry->definition))
+        client->out.bytes.cut = true;
+    if (entry->unnamed)
+        undo_unnamed(client, entry, failed);
+    else if (entry->statement && client->server)
+        dsql_cache_remove(&client->server->cache, entry->statement);
+}
+
+void dsql_reply_drop(struct dsql_client *client, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 0;)
+        undo(client, dsql_answers_at(&client->answers, i), i == 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct dsql_answer entry = dsql_answers_pop(&client->answers);
+        dsql_answer_release(&entry);
+    }
+}
+
+/* The next message is answered. */
+static void done(struct dsql_client *client)
+{
+    struct dsql_answer entry = dsql_answers_pop(&client->answers);
+    dsql_answer_release(&entry);
+}
+
+/* The text with every server name replaced by the client's. */
+static void add_renamed(struct dsql_strbuf *out, struct dsql_span text, struct dsql_span from,
+                        struct dsql_span to)
+{
+    const char *found;
+    while (text.len > 0 && (found = memmem(text.ptr, text.len, from.ptr, from.len)) != NULL) {
+        size_t before = (size_t)(found - text.ptr);
+        dsql_strbuf_add(out, dsql_span_first(text, before));
+        dsql_strbuf_add(out, to);
+        text = dsql_span_from(text, before + from.len);
+    }
+    dsql_strbuf_add(out, text);
+}
+
+/* An error carries the name that the client knows. */
+static void put_error(struct dsql_client *client, const struct dsql_definition *definition,
+                      const struct dsql_pg_piece *piece)
+{
+    struct dsql_strbuf body;
+    struct dsql_span server_name =
+        definition ? dsql_span_of(definition->statement->server_name) : DSQL_SPAN("");
+    if (!definition ||
+        !memmem(piece->body.ptr, piece->body.len, server_name.ptr, server_name.len)) {
+        dsql_strbuf_add(&client->out.bytes, piece->raw);
+        return;
+    }
+    dsql_strbuf_init_heap(&body, TEXT_MAX);
+    add_renamed(&body, piece->body, server_name, dsql_definition_name(definition));
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(&client->out.bytes, piece->type);
+    dsql_pg_msg_bytes(&msg, dsql_strbuf_span(&body));
+    dsql_pg_msg_end(&msg);
+    client->out.bytes.cut |= body.cut;
+    dsql_strbuf_fini(&body);
+}
+
+static bool is_fatal(struct dsql_span body)
+{
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    return !dsql_pg_be_parse(DSQL_PG_BE_ERROR, body, &msg, &err) &&
+           (dsql_span_eq(msg.report.severity_plain, DSQL_SPAN("FATAL")) ||
+            dsql_span_eq(msg.report.severity_plain, DSQL_SPAN("PANIC")));
+}
+
+/* Settings could not be put in place or read: a client that logs in hears why. */
+static void settings_failed(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    server->doubtful = true;
+    if (client->state != DSQL_CLIENT_CHECKING ||
+        dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        return;
+    msg.report.severity = msg.report.severity_plain = DSQL_SPAN("FATAL");
+    dsql_pg_put_error(&client->out.bytes, &msg.report);
+    client->state = DSQL_CLIENT_CLOSING;
+}
+
+static void take_error(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    struct dsql_answer *next = dsql_answers_head(&client->answers);
+    client->answers.copying = false;
+    if (next && (next->purpose == DSQL_FOR_CHANGE || next->purpose == DSQL_FOR_READ)) {
+        settings_failed(server, piece);
+        return;
+    }
+    put_error(client, next ? next->definition : NULL, piece);
+    if (next && next->kind == DSQL_ANSWER_QUERY)
+        undo(client, next, true); /* it stays until its ReadyForQuery */
+    client->fatal_seen = client->fatal_seen || is_fatal(piece->body);
+    bool skips;
+    uint32_t n = dsql_answers_dropped(&client->answers, &skips);
+    dsql_reply_drop(client, n);
+    client->answers.skipping = client->answers.skipping || (n > 0 && skips);
+}
+
+/* What a command says of itself in its tag. */
+static void note_tag(struct dsql_client *client, const struct dsql_answer *next,
+                     struct dsql_span tag)
+{
+    if (dsql_span_eq(tag, DSQL_SPAN("SET")) || dsql_span_eq(tag, DSQL_SPAN("RESET"))) {
+        client->settings_dirty = true;
+    } else if (dsql_span_eq(tag, DSQL_SPAN("PREPARE"))) {
+        client->pinned_prepare = true;
+    } else if (dsql_span_eq(tag, DSQL_SPAN("DEALLOCATE ALL"))) {
+        client->pinned_prepare = false;
+        dsql_definitions_clear(&client->names);
+        dsql_cache_clear(&client->server->cache);
+    } else if (dsql_span_eq(tag, DSQL_SPAN("DEALLOCATE")) && next->definition) {
+        dsql_cache_remove(&client->server->cache, next->definition->statement);
+    }
+}
+
+/* The settings as the server has them. */
+static void take_row(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    dsql_strbuf_add(&server->row, piece->body);
+    if (!piece->last)
+        return;
+    struct dsql_settings *read = NULL;
+    if (!server->row.cut &&
+        !dsql_pg_be_parse(piece->type, dsql_strbuf_span(&server->row), &msg, &err))
+        read = dsql_settings_of_row(msg.row);
+    dsql_strbuf_fini(&server->row);
+    if (!read) {
+        server->doubtful = true;
+        return;
+    }
+    dsql_settings_unref(client->settings);
+    client->settings = dsql_settings_ref(read);
+    dsql_settings_unref(server->settings);
+    server->settings = read;
+}
+
+static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    const struct dsql_answer *next = dsql_answers_head(&client->answers);
+    if (!next)
+        return;
+    enum dsql_answer_purpose purpose = next->purpose;
+    done(client);
+    client->answers.copying = false;
+    client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
+    if (purpose == DSQL_FOR_CLIENT)
+        dsql_strbuf_add(&client->out.bytes, piece->raw);
+    else if (purpose == DSQL_FOR_READ && client->state == DSQL_CLIENT_CHECKING && !server->doubtful)
+        dsql_entry_welcome(client);
+}
+
+/* Which kind of outstanding message this is the last answer to. */
+static bool ends(uint8_t type, enum dsql_answer_kind kind)
+{
+    switch (kind) {
+    case DSQL_ANSWER_PARSE:
+        return type == DSQL_PG_BE_PARSE_COMPLETE;
+    case DSQL_ANSWER_BIND:
+        return type == DSQL_PG_BE_BIND_COMPLETE;
+    case DSQL_ANSWER_DESCRIBE:
+        return type == DSQL_PG_BE_ROW_DESCRIPTION || type == DSQL_PG_BE_NO_DATA;
+    case DSQL_ANSWER_EXECUTE:
+        return type == DSQL_PG_BE_COMMAND_COMPLETE || type == DSQL_PG_BE_EMPTY_QUERY ||
+               type == DSQL_PG_BE_PORTAL_SUSPENDED;
+    case DSQL_ANSWER_CLOSE:
+        return type == DSQL_PG_BE_CLOSE_COMPLETE;
+    case DSQL_ANSWER_SYNC:
+    case DSQL_ANSWER_QUERY:
+    case DSQL_ANSWER_COPY_END:
+        break;
+    }
+    return false;
+}
+
+static void take_other(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    struct dsql_answer *next = dsql_answers_head(&client->answers);
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    if (next && next->purpose == DSQL_FOR_READ && piece->type == DSQL_PG_BE_DATA_ROW)
+        take_row(server, piece);
+    bool reports = piece->type == DSQL_PG_BE_PARAMETER_STATUS && next && next->cut;
+    bool hidden = next && !reports &&
+                  (next->purpose != DSQL_FOR_CLIENT || client->state != DSQL_CLIENT_ACTIVE);
+    if (!hidden)
+        dsql_strbuf_add(&client->out.bytes, piece->raw);
+    if (!piece->last || !next)
+        return;
+    if (piece->type == DSQL_PG_BE_COPY_IN)
+        dsql_answers_copy_in(&client->answers);
+    if (piece->type == DSQL_PG_BE_COMMAND_COMPLETE && !hidden) {
+        client->answers.copying = false;
+        if (!dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+            note_tag(client, next, msg.command.tag);
+        if (next->cut)
+            next->purpose = DSQL_FOR_PREPARE; /* what follows is ours, but for its end */
+    }
+    if (ends(piece->type, next->kind)) {
+        server->doubtful = server->doubtful || next->refused;
+        done(client);
+    }
+}
+
+void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    struct dsql_answer *next = dsql_answers_head(&client->answers);
+    while (next && next->kind == DSQL_ANSWER_COPY_END) {
+        done(client); /* a mark */
+        next = dsql_answers_head(&client->answers);
+    }
+    server->heard = true;
+    if (next && next->cut && next->purpose == DSQL_FOR_PREPARE && piece->type == DSQL_PG_BE_READY)
+        next->purpose = DSQL_FOR_CLIENT;
+    if (piece->type == DSQL_PG_BE_ERROR)
+        take_error(server, piece);
+    else if (piece->type == DSQL_PG_BE_READY)
+        take_ready(server, piece);
+    else
+        take_other(server, piece);
+}

@@ -1,0 +1,47 @@
+/*
+ * The parameters a session of Aurora DSQL may set, as values of one moment: a client's, or those in
+ * force on a server connection. A vector is never changed once it is made; whoever has it holds a
+ * reference. Two parameters that only the service knows (dsql.enable_batched_nestloop and
+ * disable_sync_create_index) can't be read back: who sets one keeps its connection.
+ */
+#ifndef DSQL_PROXY_SETTINGS_H
+#define DSQL_PROXY_SETTINGS_H
+
+#include "base/strbuf.h"
+#include "pgwire/lists.h"
+
+enum { DSQL_SETTING_APPLICATION_NAME = 0, DSQL_SETTING_CLIENT_ENCODING = 1, DSQL_SETTINGS = 15 };
+
+struct dsql_settings {
+    unsigned refs;
+    char *values[DSQL_SETTINGS]; /* never NULL */
+};
+
+/* "application_name" for 0. */
+const char *dsql_parameter_name(size_t i);
+
+/* The place of a parameter, in any case of letters; DSQL_SETTINGS if it has none. */
+size_t dsql_parameter_find(struct dsql_span name);
+
+/* Whether the text sets a parameter that can't be read back. */
+bool dsql_settings_are_hidden(struct dsql_span text);
+
+/* From a row of dsql_settings_put_read(); NULL if it is no such row or memory is short. */
+struct dsql_settings *dsql_settings_of_row(struct dsql_pg_values row);
+/* The same with one other value; NULL if memory is short. */
+struct dsql_settings *dsql_settings_with(const struct dsql_settings *settings, size_t i,
+                                         struct dsql_span value);
+struct dsql_settings *dsql_settings_ref(struct dsql_settings *settings);
+void dsql_settings_unref(struct dsql_settings *settings);
+
+bool dsql_settings_eq(const struct dsql_settings *a, const struct dsql_settings *b);
+
+/* The statement that reads them all, as one row. */
+void dsql_settings_put_read(struct dsql_strbuf *sql);
+
+/* The statement that turns `from` into `to`; from NULL: unknown, all are set. Empty if they are
+ * equal. */
+void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,
+                              const struct dsql_settings *to);
+
+#endif

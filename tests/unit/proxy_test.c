@@ -1,0 +1,186 @@
+/* The proxy's parts without I/O: what is outstanding, shared statements, settings, words of SQL. */
+#include <stdio.h>
+
+#include "proxy/answers.h"
+#include "proxy/settings.h"
+#include "proxy/sql_words.h"
+#include "support/test.h"
+
+static struct dsql_statement *statement(struct dsql_statements *all, const char *text)
+{
+    const struct dsql_pg_parse parse = {.query = dsql_span_of(text)};
+    struct dsql_statement *made = dsql_statement_get(all, &parse);
+    assert_non_null(made);
+    return made;
+}
+
+TEST(equal_statements_are_one)
+{
+    static struct dsql_statements all;
+    const struct dsql_pg_parse typed = {.query = DSQL_SPAN("select $1"),
+                                        .types = {1, {"\0\0\0\x17", 4}}};
+    struct dsql_statement *a = statement(&all, "select $1"), *b = statement(&all, "select $1");
+    struct dsql_statement *c = dsql_statement_get(&all, &typed);
+    assert_ptr_equal(a, b);
+    assert_ptr_not_equal(a, c);
+    assert_string_not_equal(a->server_name, c->server_name);
+    assert_int_equal(all.count, 2);
+    dsql_statement_unref(a);
+    dsql_statement_unref(b);
+    dsql_statement_unref(c);
+    assert_int_equal(all.count, 0);
+}
+
+TEST(what_was_used_least_recently_gives_way)
+{
+    static struct dsql_statements all;
+    static struct dsql_statement_cache cache;
+    struct dsql_statement *first = statement(&all, "select 0");
+    assert_null(dsql_cache_add(&cache, first, 1));
+    for (int i = 1; i < DSQL_CACHE_STATEMENTS; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "select %d", i);
+        struct dsql_statement *s = statement(&all, text);
+        assert_null(dsql_cache_add(&cache, s, 1));
+        dsql_statement_unref(s);
+    }
+    assert_true(dsql_cache_use(&cache, first, 1));
+    assert_false(dsql_cache_use(&cache, first, 2)); /* prepared under another search_path */
+    struct dsql_statement *last = statement(&all, "select 'last'");
+    struct dsql_statement *gone = dsql_cache_add(&cache, last, 1);
+    assert_non_null(gone);
+    assert_memory_equal(gone->bytes, "select 1", 8);
+    assert_int_equal(cache.count, DSQL_CACHE_STATEMENTS);
+    dsql_statement_unref(gone);
+    dsql_statement_unref(last);
+    dsql_statement_unref(first);
+    dsql_cache_clear(&cache);
+    assert_int_equal(all.count, 0);
+}
+
+static void push(struct dsql_answers *answers, enum dsql_answer_kind kind)
+{
+    assert_true(dsql_answers_push(answers, (struct dsql_answer){.kind = kind}));
+}
+
+TEST(an_error_drops_what_is_before_its_sync)
+{
+    struct dsql_answers answers = {0};
+    bool skips;
+    push(&answers, DSQL_ANSWER_PARSE);
+    push(&answers, DSQL_ANSWER_BIND);
+    assert_int_equal(dsql_answers_dropped(&answers, &skips), 2);
+    assert_true(skips);                /* no Sync yet */
+    push(&answers, DSQL_ANSWER_QUERY); /* is skipped too */
+    push(&answers, DSQL_ANSWER_SYNC);
+    push(&answers, DSQL_ANSWER_PARSE);
+    assert_int_equal(dsql_answers_dropped(&answers, &skips), 3);
+    assert_false(skips);
+    dsql_answers_fini(&answers);
+    push(&answers, DSQL_ANSWER_QUERY);
+    assert_int_equal(dsql_answers_dropped(&answers, &skips), 0);
+    dsql_answers_fini(&answers);
+}
+
+TEST(syncs_inside_the_data_of_a_copy_are_not_answered)
+{
+    struct dsql_answers answers = {0};
+    push(&answers, DSQL_ANSWER_EXECUTE);
+    push(&answers, DSQL_ANSWER_SYNC);
+    dsql_answers_copy_in(&answers);
+    assert_int_equal(answers.count, 1);
+    assert_true(answers.copying);
+    dsql_answers_fini(&answers);
+    push(&answers, DSQL_ANSWER_EXECUTE);
+    push(&answers, DSQL_ANSWER_SYNC);
+    push(&answers, DSQL_ANSWER_COPY_END);
+    push(&answers, DSQL_ANSWER_SYNC);
+    dsql_answers_copy_in(&answers);
+    assert_int_equal(answers.count, 3);
+    assert_false(answers.copying); /* its end is under way */
+    assert_int_equal(dsql_answers_at(&answers, 2)->kind, DSQL_ANSWER_SYNC);
+    dsql_answers_fini(&answers);
+}
+
+/* A change is uncertain for the segments behind it until it is answered, not for its own. */
+TEST(changes_of_earlier_segments_are_uncertain)
+{
+    static struct dsql_statements all;
+    struct dsql_answers answers = {0};
+    struct dsql_answer parse = {.kind = DSQL_ANSWER_PARSE,
+                                .statement = statement(&all, "select 1")};
+    assert_true(dsql_answers_push(&answers, parse));
+    assert_false(dsql_answers_are_uncertain(&answers));
+    push(&answers, DSQL_ANSWER_SYNC);
+    assert_true(dsql_answers_are_uncertain(&answers));
+    struct dsql_answer first = dsql_answers_pop(&answers);
+    dsql_answer_release(&first);
+    assert_false(dsql_answers_are_uncertain(&answers));
+    for (int i = 0; i < 1000; i++)
+        push(&answers, DSQL_ANSWER_EXECUTE); /* the ring grows around its end */
+    assert_int_equal(dsql_answers_head(&answers)->kind, DSQL_ANSWER_SYNC);
+    dsql_answers_fini(&answers);
+    assert_int_equal(all.count, 0);
+}
+
+static struct dsql_settings *settings(void)
+{
+    STRBUF(row, 1024);
+    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+        dsql_strbuf_add(&row, (struct dsql_span){"\0\0\0\1x", 5});
+    return dsql_settings_of_row((struct dsql_pg_values){DSQL_SETTINGS, dsql_strbuf_span(&row)});
+}
+
+TEST(only_settings_that_differ_are_set)
+{
+    STRBUF(sql, 4096);
+    struct dsql_settings *a = settings();
+    struct dsql_settings *b = dsql_settings_with(a, 6, DSQL_SPAN("\"it's\", public"));
+    assert_int_equal(dsql_parameter_find(DSQL_SPAN("Search_Path")), 6);
+    dsql_settings_put_change(&sql, a, a);
+    assert_int_equal(sql.len, 0);
+    dsql_settings_put_change(&sql, a, b);
+    assert_string_equal(sql.ptr,
+                        "select pg_catalog.set_config('search_path', '\"it''s\", public', false)");
+    assert_false(dsql_settings_eq(a, b));
+    assert_true(dsql_settings_eq(a, a));
+    dsql_settings_unref(a);
+    dsql_settings_unref(b);
+    assert_null(dsql_settings_of_row((struct dsql_pg_values){0}));
+}
+
+TEST(words_of_sql)
+{
+    char name[16];
+    struct dsql_span rest;
+    assert_true(dsql_sql_begins(DSQL_SPAN(" /* a /* b */ */ -- c\n BEGIN"), "begin", &rest));
+    assert_false(dsql_sql_begins(DSQL_SPAN("beginning"), "begin", &rest));
+    assert_true(dsql_sql_is_deallocate(DSQL_SPAN("deallocate PREPARE Foo ;"), name, sizeof(name)));
+    assert_string_equal(name, "foo");
+    assert_true(dsql_sql_is_deallocate(DSQL_SPAN("DEALLOCATE \"A \"\"b\""), name, sizeof(name)));
+    assert_string_equal(name, "A \"b");
+    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate all"), name, sizeof(name)));
+    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate a; select 1"), name, sizeof(name)));
+    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate \"a"), name, sizeof(name)));
+    assert_true(dsql_sql_is_reset_all(DSQL_SPAN("reset ALL;")));
+    assert_false(dsql_sql_is_reset_all(DSQL_SPAN("reset all; select 1")));
+    assert_false(dsql_sql_may_commit(DSQL_SPAN("begin")));
+    assert_true(dsql_sql_may_commit(DSQL_SPAN("begin; commit")));
+    assert_true(dsql_sql_may_commit(DSQL_SPAN("insert into t values (1)")));
+    assert_true(dsql_sql_ends(DSQL_SPAN("COMMIT")));
+    assert_false(dsql_sql_ends(DSQL_SPAN("select 1")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_statements_are_one),
+        cmocka_unit_test(what_was_used_least_recently_gives_way),
+        cmocka_unit_test(an_error_drops_what_is_before_its_sync),
+        cmocka_unit_test(syncs_inside_the_data_of_a_copy_are_not_answered),
+        cmocka_unit_test(changes_of_earlier_segments_are_uncertain),
+        cmocka_unit_test(only_settings_that_differ_are_set),
+        cmocka_unit_test(words_of_sql),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
