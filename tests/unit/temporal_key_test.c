@@ -217,7 +217,7 @@ TEST(every_key_of_the_schemas_fits)
 {
     assert_true(DSQL_SHORT_FORM_MAX <= DSQL_ID_CHARS_MAX);
     expect_fitting_keys(&dsql_schema_store, 1964, 47);      /* chasm_node_maps */
-    expect_fitting_keys(&dsql_schema_visibility, 1458, 16); /* visibility_by_type */
+    expect_fitting_keys(&dsql_schema_visibility, 1467, 16); /* visibility_by_type_status */
 }
 
 static bool is_one_of(const char *name, const char *const *list)
