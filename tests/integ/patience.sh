@@ -4,11 +4,11 @@
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 cd "$SOURCE_DIR"
-scripts/patience || fail "a test depends on the speed of the machine"
+tests/patience.py || fail "a test depends on the speed of the machine"
 
 check() { # check LINE...
     printf '%s\n' '#!/bin/bash' "$@" >"$scratch/x.sh"
-    said=$("$SOURCE_DIR/scripts/patience" "$scratch/x.sh")
+    said=$("$SOURCE_DIR/tests/patience.py" "$scratch/x.sh")
 }
 wrong() { # wrong WHAT LINE...
     ! check "${@:2}" || fail "a test may say ${*:2}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """No test fails because the machine is busy: fails on a line of a test's script that waits for less than a minute (a
 loop that sleeps and gives up, a timeout, seconds that are counted), and on a sleep that stands for a condition. A sleep
-outside a loop says in a comment what it is for.   patience [FILE...]"""
+outside a loop says in a comment what it is for.   patience.py [FILE...]"""
 import pathlib
 import re
 import sys
