@@ -101,12 +101,13 @@ struct dsql_client {
     struct dsql_settings *settings; /* as of its last transaction */
     struct dsql_settings *initial;  /* what RESET ALL goes back to */
     enum dsql_pg_tx tx;
-    bool segment_open;    /* messages of the extended protocol without a Sync yet */
-    bool segment_commits; /* one of them may commit something */
-    bool settings_dirty;  /* have to be read back */
-    bool pinned;          /* it left something on its connection that can't be moved */
-    bool pinned_prepare;  /* likewise: PREPARE */
-    bool fatal_seen;      /* the server said goodbye, and the client has read it */
+    bool segment_open;     /* messages of the extended protocol without a Sync yet */
+    bool segment_commits;  /* one of them may commit something */
+    bool settings_dirty;   /* have to be read back */
+    unsigned reads_failed; /* in a row */
+    bool pinned;           /* it left something on its connection that can't be moved */
+    bool pinned_prepare;   /* likewise: PREPARE */
+    bool fatal_seen;       /* the server said goodbye, and the client has read it */
 };
 
 /* What the proxy knows of one server connection. */

@@ -3,7 +3,7 @@
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
 
-enum { TEXT_MAX = 1 << 20 };
+enum { TEXT_MAX = 1 << 20, READS_MAX = 3 };
 
 /* The unnamed statement is gone if its Parse failed, and the one before if it was skipped. What the
  * server has then may be another client's: it is not known. */
@@ -101,9 +101,16 @@ static void settings_failed(struct dsql_server *server, const struct dsql_pg_pie
     struct dsql_client *client = server->client;
     struct dsql_pg_be msg;
     struct dsql_err err;
+    enum dsql_answer_purpose purpose = dsql_answers_head(&client->answers)->purpose;
+    if (client->state != DSQL_CLIENT_CHECKING) {
+        if (purpose == DSQL_FOR_READ && ++client->reads_failed < READS_MAX)
+            client->settings_dirty = true; /* the catalogue had changed (OC001): once more */
+        else
+            dsql_server_lose(server); /* what is behind it must not run with other settings */
+        return;
+    }
     server->doubtful = true;
-    if (client->state != DSQL_CLIENT_CHECKING ||
-        dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+    if (dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
         return;
     msg.report.severity = msg.report.severity_plain = DSQL_SPAN("FATAL");
     dsql_pg_put_error(&client->out.bytes, &msg.report);
@@ -164,6 +171,7 @@ static void take_row(struct dsql_server *server, const struct dsql_pg_piece *pie
         server->doubtful = true;
         return;
     }
+    client->reads_failed = 0;
     dsql_settings_unref(client->settings);
     client->settings = dsql_settings_ref(read);
     dsql_settings_unref(server->settings);
