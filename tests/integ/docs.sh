@@ -44,6 +44,25 @@ contains "$out" 'no comment above: DSQL_API void dsql_unexplained(void);'
 # Every link leads somewhere.
 python3 "$SOURCE_DIR/tests/integ/links.py" "$SOURCE_DIR" || fail "links that lead nowhere"
 
+# What pages name is there, and a page that names what is not is told.
+names() { python3 "$SOURCE_DIR/tests/integ/names.py" "$1" "$dsql"; }
+names "$SOURCE_DIR" || fail "names of things that are not there"
+mkdir "$scratch/tree"
+ln -s "$SOURCE_DIR"/* "$scratch/tree"
+rm "$scratch/tree/README.md"
+cat >"$scratch/tree/README.md" <<'PAGE'
+`src/pool/none.c`, `make none`, `dsql none`, `dsql_none()`, `DSQL_NONE_SUCH`, `event=pool.none`, `dsql up --none`
+PAGE
+expect 1 names "$scratch/tree"
+for name in src/pool/none.c 'make none' 'dsql none' dsql_none DSQL_NONE_SUCH pool.none 'dsql up --none'; do
+    contains "$out" "README.md: there is no $name"
+done
+
+# The picture of the folders is that of the includes: one that is not there is found.
+"$SOURCE_DIR/scripts/picture" --check "$SOURCE_DIR/docs/images/architecture.svg" || fail "the picture of the folders"
+sed 's/>core</>none</' "$SOURCE_DIR/docs/images/architecture.svg" >"$scratch/other.svg"
+expect 1 "$SOURCE_DIR/scripts/picture" --check "$scratch/other.svg"
+
 # docs/README.md lists every page, docs/local.md every fault.
 for page in "$SOURCE_DIR"/docs/*.md; do
     name=$(basename "$page")
