@@ -221,9 +221,9 @@ static void a_memo_may_be_longer_than_a_column(void)
     enum { COLUMN = 1 << 20 };
     static const size_t sizes[] = {2 * COLUMN, 3 * COLUMN + 5, COLUMN + 1, COLUMN,
                                    7,          8 * COLUMN,     1};
-    char *memo = malloc(8 * COLUMN + 1);
+    char *memo = malloc(8 * COLUMN + 16);
     REQUIRE(memo);
-    for (size_t i = 0; i <= 8 * COLUMN; i++)
+    for (size_t i = 0; i < 8 * COLUMN + 16; i++)
         memo[i] = (char)(i * 31 >> 7 ^ i);
     struct dsql_visibility_record it = record("memo", 0);
     it.encoding = dsql_slice_str("Proto3");
