@@ -300,7 +300,7 @@ static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bi
         bind_deallocate(client, bind, gone);
         return;
     }
-    if (definition) {
+    if (definition && statement) {
         prepare(client, definition);
         out.statement = dsql_span_of(statement->server_name);
         dsql_pg_put_bind(out_of(client), &out);

@@ -54,7 +54,7 @@ contains "$err" 'may have no colon, comma, double quote or control character'
 
 # Somebody else answers at the socket.
 answer() { # answer TEXT: what eval makes of it, as NAME=value lines
-    rm -f "$scratch/control"
+    rm -f "$scratch/control" "$scratch/listens"
     python3 -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True)
 c, _ = s.accept(); c.makefile().readline(); c.sendall(b"ok\n" + sys.argv[2].encode())' "$scratch/control" "$1" >"$scratch/listens" &

@@ -218,12 +218,11 @@ static void memo_is(const char *run, const char *memo, size_t len)
  * and no part of an older one is left. */
 static void a_memo_may_be_longer_than_a_column(void)
 {
-    enum { COLUMN = 1 << 20 };
-    static const size_t sizes[] = {2 * COLUMN, 3 * COLUMN + 5, COLUMN + 1, COLUMN,
-                                   7,          8 * COLUMN,     1};
-    char *memo = malloc(8 * COLUMN + 16);
+    const size_t column = (size_t)1 << 20;
+    const size_t sizes[] = {2 * column, 3 * column + 5, column + 1, column, 7, 8 * column, 1};
+    char *memo = malloc(8 * column + 16);
     REQUIRE(memo);
-    for (size_t i = 0; i < 8 * COLUMN + 16; i++)
+    for (size_t i = 0; i < 8 * column + 16; i++)
         memo[i] = (char)(i * 31 >> 7 ^ i);
     struct dsql_visibility_record it = record("memo", 0);
     it.encoding = dsql_slice_str("Proto3");
@@ -232,20 +231,20 @@ static void a_memo_may_be_longer_than_a_column(void)
         it.memo = dsql_slice(memo + i, sizes[i]);
         REQUIRE(write_it(DSQL_VISIBILITY_UPSERT, &it));
         memo_is("memo", memo + i, sizes[i]);
-        int64_t parts = (int64_t)(sizes[i] - 1) / COLUMN;
+        int64_t parts = (int64_t)((sizes[i] - 1) / column);
         REQUIRE(fixture_sql(&fix, "SELECT CAST(count(*) AS INTEGER) FROM visibility_memos") ==
                 parts);
     }
     it.version++;
-    it.memo = dsql_slice(memo, 8 * COLUMN + 1);
+    it.memo = dsql_slice(memo, 8 * column + 1);
     REQUIRE(dsql_visibility_record(visibility, DSQL_VISIBILITY_UPSERT, &it, NULL, NULL, &err) ==
             DSQL_TOO_LARGE);
-    it.memo = dsql_slice(memo, 2 * COLUMN);
+    it.memo = dsql_slice(memo, 2 * column);
     REQUIRE(write_it(DSQL_VISIBILITY_UPSERT, &it));
     it.version--; /* an older one leaves the parts alone */
-    it.memo = dsql_slice(memo, 5 * COLUMN);
+    it.memo = dsql_slice(memo, 5 * column);
     REQUIRE(!write_it(DSQL_VISIBILITY_UPSERT, &it));
-    memo_is("memo", memo, 2 * COLUMN);
+    memo_is("memo", memo, 2 * column);
     REQUIRE(erase(visibility, "memo"));
     HOLDS("SELECT count(*) = 0 FROM visibility_memos");
     free(memo);

@@ -18,13 +18,14 @@ TEST(there_is_an_end)
     struct dsql_vis_shapes shapes;
     size_t common = 0;
     dsql_vis_shapes_init(&shapes);
-    for (uint64_t shape = 1; shape <= 4 * DSQL_VIS_SHAPES_MAX; shape++) {
+    const uint64_t last = UINT64_C(4) * DSQL_VIS_SHAPES_MAX;
+    for (uint64_t shape = 1; shape <= last; shape++) {
         assert_false(dsql_vis_is_common(&shapes, shape));
         common += dsql_vis_is_common(&shapes, shape);
     }
     assert_int_equal(common, DSQL_VIS_SHAPES_MAX);
     assert_true(dsql_vis_is_common(&shapes, 1));
-    assert_false(dsql_vis_is_common(&shapes, 4 * DSQL_VIS_SHAPES_MAX));
+    assert_false(dsql_vis_is_common(&shapes, last));
     dsql_vis_shapes_fini(&shapes);
 }
 
