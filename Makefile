@@ -81,7 +81,7 @@ fuzz: bootstrap-test ## fuzz each parser for FUZZ_SECONDS (60)
 
 docs: all ## print the reference pages in docs/, the dashboard, the alerts and the adapter's arguments anew from the tables
 	@cmake/catalog.py --go > integrations/temporal/dsql/catalog.go
-	@scripts/picture > docs/images/architecture.svg
+	@scripts/picture.py > docs/images/architecture.svg
 	@$(BUILD)/dsql help config --markdown > docs/configuration.md
 	@$(BUILD)/dsql help metrics --markdown > docs/metrics.md
 	@$(BUILD)/dsql help events --markdown > docs/events.md

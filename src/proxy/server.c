@@ -197,17 +197,17 @@ static void refuse(struct dsql_client *client, const struct dsql_err *err)
 {
     char message[600];
     bool cancelled = err->rc == DSQL_CANCELLED;
-    const char *sqlstate = cancelled ? "57014" : "53300";
+    const char *sqlstate = cancelled ? "57014" : "53300", *hint = err->hint;
     (void)snprintf(message, sizeof(message), "%s%s",
                    cancelled ? "" : "no connection to the database: ", err->message);
     if (!cancelled)
         dsql_log(client->proxy->log, DSQL_EVENT_PROXY_NO_CONNECTION,
                  DSQL_F("detail", (const char *)err->message));
     if (client->state == DSQL_CLIENT_CHECKING) {
-        dsql_client_fatal(client, sqlstate, message, err->hint);
+        dsql_client_fatal(client, sqlstate, message, hint);
         return;
     }
-    dsql_client_error(client, "ERROR", sqlstate, message, err->hint);
+    dsql_client_error(client, "ERROR", sqlstate, message, hint);
     /* The first message held is the one that waited: a query ends with ReadyForQuery by itself. */
     bool query = client->held.len > 0 && (client->held.ptr[0] == DSQL_PG_FE_QUERY ||
                                           client->held.ptr[0] == DSQL_PG_FE_FUNCTION_CALL);

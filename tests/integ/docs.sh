@@ -59,9 +59,9 @@ for name in src/pool/none.c 'make none' 'dsql none' dsql_none DSQL_NONE_SUCH poo
 done
 
 # The picture of the folders is that of the includes: one that is not there is found.
-"$SOURCE_DIR/scripts/picture" --check "$SOURCE_DIR/docs/images/architecture.svg" || fail "the picture of the folders"
+"$SOURCE_DIR/scripts/picture.py" --check "$SOURCE_DIR/docs/images/architecture.svg" || fail "the picture of the folders"
 sed 's/>core</>none</' "$SOURCE_DIR/docs/images/architecture.svg" >"$scratch/other.svg"
-expect 1 "$SOURCE_DIR/scripts/picture" --check "$scratch/other.svg"
+expect 1 "$SOURCE_DIR/scripts/picture.py" --check "$scratch/other.svg"
 
 # docs/README.md lists every page, docs/local.md every fault.
 for page in "$SOURCE_DIR"/docs/*.md; do
