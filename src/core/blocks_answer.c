@@ -113,9 +113,13 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mon
         dsql_blocks_forget_identity(b);
         return;
     }
-    /* A plain beat that settles what was refused says nothing about the next try of it. */
+    /* A plain beat that settles what was refused says nothing about the next try of it, which is
+     * due at once. But a table that left a request unanswered, or was too busy for it, is asked no
+     * sooner than a hurried owner would: else a fleet doubles its requests when they are too many
+     * already. */
     bool settles = b->unsettled;
-    b->refusals = settles ? b->refusals : 0;
+    bool try_now = settles && b->failures == 0;
+    b->refusals = try_now ? b->refusals : 0;
     if (settles)
         settle(b, false);
     b->join_count = b->late_count = 0;
@@ -136,7 +140,8 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mon
         b->told_flow = op->block.of[DSQL_FLOW].wants;
     b->fresh_until = dsql_mono_add(since, b->config.ttl_ns);
     int64_t beat_ns = b->beat_ns - dsql_rng_between(&b->rng, 0, b->beat_ns / 10);
-    b->beat_at = settles ? now : dsql_mono_add(b->sent, beat_ns);
+    int64_t next_ns = settles ? dsql_permit_plan_brisk_ns(b) : beat_ns;
+    b->beat_at = try_now ? now : dsql_mono_add(b->sent, next_ns);
     if (op->empty_pot)
         b->slow_pending = false;
 }
@@ -298,7 +303,6 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
         b->rate_since = now;
     b->heard = now;
     b->proof = b->sent;
-    b->failures = 0;
     b->retry_at = now;
     if (outcome == DSQL_BLOCKS_APPLIED) {
         applied(b, now, b->sent);
@@ -309,6 +313,7 @@ enum dsql_rc dsql_blocks_answer(struct dsql_blocks *b, struct dsql_mono now,
     } else {
         refused(b, now);
     }
+    b->failures = 0;
     dsql_blocks_replan(b);
     b->jitter = dsql_rng_between(&b->rng, 0, DSQL_BLOCKS_MILLE);
     if (b->joined && dsql_blocks_plan_slots(b).starving) {
