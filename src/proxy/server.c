@@ -192,23 +192,10 @@ void dsql_server_stop_waiting(struct dsql_client *client)
         dsql_pool_return(conn);
 }
 
-/* The statement that waits fails; what the client sent behind it up to its Sync is skipped. */
-static void refuse(struct dsql_client *client, const struct dsql_err *err)
+/* The first message held is the one that waited: a query ends with ReadyForQuery by itself, others
+ * with the Sync behind them. */
+static void skip_held(struct dsql_client *client)
 {
-    char message[600];
-    bool cancelled = err->rc == DSQL_CANCELLED;
-    const char *sqlstate = cancelled ? "57014" : "53300", *hint = err->hint;
-    (void)snprintf(message, sizeof(message), "%s%s",
-                   cancelled ? "" : "no connection to the database: ", err->message);
-    if (!cancelled)
-        dsql_log(client->proxy->log, DSQL_EVENT_PROXY_NO_CONNECTION,
-                 DSQL_F("detail", (const char *)err->message));
-    if (client->state == DSQL_CLIENT_CHECKING) {
-        dsql_client_fatal(client, sqlstate, message, hint);
-        return;
-    }
-    dsql_client_error(client, "ERROR", sqlstate, message, hint);
-    /* The first message held is the one that waited: a query ends with ReadyForQuery by itself. */
     bool query = client->held.len > 0 && (client->held.ptr[0] == DSQL_PG_FE_QUERY ||
                                           client->held.ptr[0] == DSQL_PG_FE_FUNCTION_CALL);
     if (!query) {
@@ -221,6 +208,25 @@ static void refuse(struct dsql_client *client, const struct dsql_err *err)
     memmove(client->held.ptr, client->held.ptr + length, client->held.len - length);
     client->held.len -= length;
     dsql_pg_put_ready(&client->out.bytes, DSQL_PG_IDLE);
+}
+
+/* The statement that waits fails; what the client sent behind it up to its Sync is skipped. */
+static void refuse(struct dsql_client *client, const struct dsql_err *err)
+{
+    char message[600];
+    bool cancelled = err->rc == DSQL_CANCELLED;
+    const char *sqlstate = cancelled ? "57014" : "53300";
+    (void)snprintf(message, sizeof(message), "%s%s",
+                   cancelled ? "" : "no connection to the database: ", err->message);
+    if (!cancelled)
+        dsql_log(client->proxy->log, DSQL_EVENT_PROXY_NO_CONNECTION,
+                 DSQL_F("detail", (const char *)err->message));
+    if (client->state == DSQL_CLIENT_CHECKING) {
+        dsql_client_fatal(client, sqlstate, message, err->hint);
+    } else {
+        dsql_client_error(client, "ERROR", sqlstate, message, err->hint);
+        skip_held(client);
+    }
 }
 
 void dsql_server_cancel_wait(struct dsql_client *client)
