@@ -47,14 +47,21 @@ look scraped "http://$prometheus"
 calm=$(date +%s)
 
 # As often as it takes until three operations have met a conflict: which ones do is chance.
-conflicts_met() {
+have_met() { # have_met COUNT METRIC: so many of Temporal's operations; those of visibility do not count
     scrape >"$scratch/scraped"
-    [ "$(look met "$scratch/scraped" dsql_tx_conflicts_total)" -ge 3 ]
+    [ "$(look met "$scratch/scraped" "$2")" -ge "$1" ]
+}
+until_met() { # until_met METRIC
+    for _ in $(seq 6000); do
+        ! have_met 1 "$1" || return 0
+        sleep 0.1
+    done
+    fail "no operation of Temporal's ever has $1"
 }
 fault conflict-commit=5% seed=1
 for _ in 1 2 3 4 5 6; do
     workflows '40001 at 5 % of commits' "${COUNT:-35}" true
-    ! conflicts_met || break
+    ! have_met 3 dsql_tx_conflicts_total || break
 done
 
 # Another owner has all shards and task queues, until an operation has met it.
@@ -62,7 +69,7 @@ overtake() {
     for table in shards task_queues task_queues_v2; do ask "update $table set range_id = range_id + $1"; done
 }
 meet_another_owner() {
-    wait_for '^dsql_condition_failed_total\{.*\} [1-9]'
+    until_met dsql_condition_failed_total
     overtake -1000
 }
 fault clear
@@ -71,7 +78,7 @@ workflows 'while another owner is met' 7 meet_another_owner
 
 # Nothing can be committed, until an operation has given up.
 give_up() {
-    wait_for '^dsql_tx_exhausted_total\{.*\} [1-9]'
+    until_met dsql_tx_exhausted_total
     fault clear
 }
 fault conflict-commit=100%
