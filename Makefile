@@ -10,36 +10,42 @@ JOBS         := $(shell nproc)
 CTEST        := ctest --output-on-failure --no-tests=error -j$(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak bench lint asan tsan fuzz test-cluster local-clients install clean help bootstrap \
+.PHONY: abi all run test soak bench lint asan tsan fuzz test-cluster local-clients install clean help bootstrap \
     bootstrap-test bootstrap-package tarball deb deb-test docs \
     temporal temporal-check temporal-functional temporal-go temporal-large temporal-library temporal-run temporal-suites \
     temporal-test temporal-soak temporal-bench temporal-ui temporal-visibility
 
-all: bootstrap ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests
-	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
-	@cmake --build $(BUILD)
+# What builds everything. Targets that set the machine up first have the set-up as their one prerequisite and
+# build in their recipe, so that the order holds with -j too.
+BUILD_ALL := $(CMAKE) -S . -B $(BUILD) --log-level=WARNING && cmake --build $(BUILD)
+
+all: ## build build/dsql, build/libdsql.so, build/libdsql.a and the tests; installs nothing
+	@scripts/bootstrap check
+	@$(BUILD_ALL)
 
 run: bootstrap ## see it work for half a minute: a pool, real transactions, a live status page
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING
 	@cmake --build $(BUILD) --target dsql
 	@$(BUILD)/dsql up
 
-test: bootstrap-test all ## build and run all tests
+test: bootstrap-test ## build and run all tests
+	@$(BUILD_ALL)
 	@$(CTEST) --test-dir $(BUILD)
 
 # Properties run with fifty times their cases, programs with threads twenty times over.
-soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFECYCLE_SOAK (3600) seconds of lifetimes
+soak: fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFECYCLE_SOAK (3600) seconds of lifetimes
+	@$(BUILD_ALL)
 	@set -e; for t in $(BUILD)/tests/*_prop; do PROP_SCALE=50 $$t; done
 	@$(CTEST) --test-dir $(BUILD)/tsan -L threads --repeat until-fail:20
 	@SPIN_SECONDS=900 tests/spin/check.sh
-	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) BUDGET_SECONDS=120 bash tests/integ/budget/budget.sh
 	@bash tests/sim_mutants.sh
 	@bash tests/keeper_mutants.sh
 	@tests/recorder_soak.sh $(BUILD)
 	@$(BUILD)/dsql sim fuzz --seconds 60
-	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/occ_diff.sh
-	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/schema_kill.sh
-	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) PROP_SCALE=20 PROP_SEED=$$$$ bash tests/integ/tx_outcomes.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) OCC_SCALE=20 OCC_SEED=$$$$ bash tests/integ/local/occ_diff.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) KILL_EVERY=1 bash tests/integ/store/schema_kill.sh
+	@SOURCE_DIR=$(CURDIR) BUILD_DIR=$(CURDIR)/$(BUILD) PROP_SCALE=20 PROP_SEED=$$$$ bash tests/integ/tx/tx_outcomes.sh
 	@bash tests/tx_mutants.sh
 	@POOL_STRESS_SECONDS=60 $(BUILD)/tsan/tests/pool_threads
 	@$(CMAKE) -S . -B $(BUILD)/asan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
@@ -51,10 +57,12 @@ soak: all fuzz tsan ## the long checks: fuzzing, properties, thread stress; LIFE
 test-cluster: all ## the integration tests against the cluster at CLUSTER_ENDPOINT
 	@scripts/test-cluster $(BUILD)
 
-local-clients: bootstrap-test all ## the clients of docs/local.md in every language, with what they need (200 MB)
+local-clients: bootstrap-test ## the clients of docs/local.md in every language, with what they need (200 MB)
+	@$(BUILD_ALL)
 	@scripts/local-clients $(BUILD)
 
-bench: bootstrap-test all ## measure; ratios side by side in one run
+bench: bootstrap-test ## measure; ratios side by side in one run
+	@$(BUILD_ALL)
 	@set -e; for b in $(BUILD)/bench/*_bench; do $$b; done
 	@set -e; for b in bench/*.sh; do bash $$b $(BUILD); done
 
@@ -89,6 +97,9 @@ docs: all ## print the reference pages in docs/, the dashboard, the alerts and t
 	@$(BUILD)/dsql monitoring dashboard > deploy/grafana/dsql.json
 	@$(BUILD)/dsql monitoring alerts > deploy/prometheus/dsql-alerts.yml
 
+abi: all ## store the library's binary interface as it is now; a test compares
+	@scripts/abi write $(BUILD)
+
 # Go >= 1.26.8; the modules come from GOPROXY. A cold build of the server takes many minutes. Temporal's version is the
 # one of integrations/temporal/go.mod; TEMPORAL=v1.31.4 takes another one, by a module file of its own. What differs in
 # 1.31's interfaces is behind the tag temporal131.
@@ -100,12 +111,13 @@ GO_TAGS   := $(if $(filter v1.31.%,$(TEMPORAL)),temporal131)
 GO_FLAGS  := -overlay=../../$(BUILD)/temporal/overlay.json \
     $(if $(TEMPORAL),-modfile=../../$(BUILD)/temporal/$(TEMPORAL)/go.mod) $(if $(GO_TAGS),-tags=$(GO_TAGS))
 GO_BUILD  := $(GO_IN) build $(GO_FLAGS) -ldflags='-s -w' -o ../../$(BUILD)/temporal/
-GO_TEST   := $(GO_IN) test $(GO_FLAGS) -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
+GO_TEST   := $(GO_IN) test $(GO_FLAGS) -vet=off -c -ldflags='-s -w' -o ../../$(BUILD)/temporal
 temporal: temporal-library ## build build/temporal/temporal-dsql-server, the Temporal server on Aurora DSQL (needs Go)
 	@echo "go compiles the Temporal server; the first time that takes minutes"
 	@$(GO_BUILD) ./temporal-dsql-server
 
-temporal-check: temporal all
+temporal-check: temporal
+	@$(BUILD_ALL)
 	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-refused ./temporal-delay ./temporal-visibility
 
 # All of it takes half an hour, with STOCK=yes three quarters.
@@ -121,7 +133,7 @@ temporal-ui: temporal-check ## Temporal's Web UI in a browser: lists, filters, c
 temporal-run: temporal-check ## start dsql local and the Temporal server, and run a first workflow
 	@integrations/temporal/test/run.sh --stay
 
-temporal-test: temporal-check temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
+temporal-test: bootstrap-test temporal-check temporal-suites ## Temporal's own persistence suites, then workflows, also while things fail
 	@$(GO_IN) vet $(GO_FLAGS) ./...
 	@integrations/temporal/test/suites.sh
 	@GO="$(GO)" integrations/temporal/test/visibility.sh
@@ -153,7 +165,8 @@ temporal-library: temporal-go bootstrap
 temporal-go:
 	@test -n "$(GO)" || { echo "make temporal needs Go 1.26.8 or newer: https://go.dev/dl" >&2; exit 1; }
 
-temporal-suites: temporal-library all
+temporal-suites: temporal-library
+	@$(BUILD_ALL)
 	@echo "go compiles Temporal's suites; the first time that takes minutes"
 	@$(GO_TEST)/suites -tags TEMPORAL_DEBUG,$(GO_TAGS) ./suites
 	@$(GO_TEST)/plugin ./dsql
@@ -175,12 +188,12 @@ temporal-soak: temporal-check ## 1,000 workflows for each thing that can fail, a
 temporal-bench: temporal-check ## one-activity workflows on this store and on postgres12_pgx, side by side
 	@GO="$(GO)" integrations/temporal/test/bench.sh
 
-install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
+install: bootstrap ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	@cmake --build $(BUILD)
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
-tarball: all ## build/dsql-VERSION-linux-MACHINE.tar.gz, which works wherever it is unpacked
+tarball: bootstrap ## build/dsql-VERSION-linux-MACHINE.tar.gz, which works wherever it is unpacked
 	@$(CMAKE) -S . -B $(BUILD) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=/usr/local
 	@cmake --build $(BUILD)
 	@scripts/tarball $(BUILD)
@@ -197,7 +210,7 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-bootstrap:
+bootstrap: ## install what building needs and this machine lacks (root or sudo)
 	@scripts/bootstrap
 
 bootstrap-test:

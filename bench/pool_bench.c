@@ -265,20 +265,22 @@ static int fill(struct dsql_pool_options *options, int64_t connections)
 {
     struct dsql_pool_stats stats;
     struct dsql_err err;
-    options->max_open = options->target_ready = options->low_watermark = connections;
-    options->initial_fill_timeout_ns = DSQL_H;
+    options->sizing.max_open = options->sizing.target_ready = options->sizing.low_watermark =
+        connections;
+    options->sizing.initial_fill_timeout_ns = DSQL_H;
     struct dsql_mono from = now();
     if (dsql_pool_open(options, &pool, &err)) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
     double took = (double)dsql_mono_since(now(), from) / 1e9;
-    double ideal = (double)(connections - options->burst) / (double)options->rate;
+    double ideal = (double)(connections - options->budget.burst) / (double)options->budget.rate;
     dsql_pool_stats(pool, &stats);
     printf("pool: fill to %lld, %lld/s, burst %lld: %.2f s, the bucket alone %.2f s: %.3fx; "
            "handshake %lld ms, %lld in flight at most, %llu attempts, %llu failed\n",
-           (long long)connections, (long long)options->rate, (long long)options->burst, took, ideal,
-           took / ideal, (long long)(stats.handshake_ns / DSQL_MS), (long long)stats.inflight_limit,
+           (long long)connections, (long long)options->budget.rate,
+           (long long)options->budget.burst, took, ideal, took / ideal,
+           (long long)(stats.handshake_ns / DSQL_MS), (long long)stats.inflight_limit,
            (unsigned long long)stats.attempts, (unsigned long long)stats.open_failures);
     printf(
         "  resident, for each connection, libpq's and OpenSSL's included: %.1f KiB; threads: %d\n",
@@ -304,12 +306,12 @@ int main(int argc, char **argv)
         dsql_metrics_new("bench", &options.metrics) != DSQL_OK)
         return 1;
     options.mode = DSQL_POOL_RESERVOIR;
-    options.max_open = CONNECTIONS;
-    options.staggered_startup_ns = 0;
+    options.sizing.max_open = CONNECTIONS;
+    options.budget.staggered_startup_ns = 0;
     if (argc == 5 && strcmp(argv[1], "fill") == 0) {
         resident_before = status_of("VmRSS:");
-        options.rate = strtol(argv[3], NULL, 10);
-        options.burst = strtol(argv[4], NULL, 10);
+        options.budget.rate = strtol(argv[3], NULL, 10);
+        options.budget.burst = strtol(argv[4], NULL, 10);
         int status = fill(&options, strtol(argv[2], NULL, 10));
         dsql_metrics_destroy(options.metrics);
         return status;

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     for (uintptr_t i = 0; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)) != 0)
             return 1;
-    int64_t full_ns = wait_until_full(options.target_ready);
+    int64_t full_ns = wait_until_full(options.sizing.target_ready);
     for (int i = 0; i < WORKERS; i++)
         (void)pthread_join(threads[i], NULL);
     dsql_pool_stats(pool, &stats);

@@ -349,8 +349,9 @@ int main(int argc, char **argv)
     dsql_log_set_level(DSQL_LOG_ERROR);
     must(dsql_metrics_new("bench", &metrics));
     must(dsql_pool_options_env(&options, &err));
-    options.max_open = options.target_ready = options.warmup_target = options.low_watermark = 1;
-    options.staggered_startup_ns = 0;
+    options.sizing.max_open = options.sizing.target_ready = options.standard.warmup_target =
+        options.sizing.low_watermark = 1;
+    options.budget.staggered_startup_ns = 0;
     options.metrics = metrics;
     must(dsql_pool_open(&options, &pool, &err));
     dsql_store_options_default(&plain);

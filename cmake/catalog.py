@@ -395,9 +395,9 @@ def listed(name, struct_name, fields, params=()):
     for f in fields:
         kind = f.type if params or f.type != "ID" else "TEXT"
         full = wholes.index(f.name + "_full") if params and f.full else 0
-        out.append(f'    {{"{f.name}", DSQL_OP_{kind}, {str(f.nullable).lower()}, {full}, '
+        out.append(f'    {{"{f.name}", DSQL_COLUMN_{kind}, {str(f.nullable).lower()}, {full}, '
                    f'offsetof(struct {struct_name}, {f.name})}},')
-    out += [f'    {{"{p.name}", DSQL_OP_{p.type}, true, 0, 0}},' for p in params[len(fields):]]
+    out += [f'    {{"{p.name}", DSQL_COLUMN_{p.type}, true, 0, 0}},' for p in params[len(fields):]]
     return out + ["};"]
 
 
@@ -414,7 +414,7 @@ def table(catalog, values):
             out += statement(op, made, at, values)
         out.append("};")
         info = [f'.name = "{op.name}"', f".kind = DSQL_KIND_{op.kind.upper() if op.kind != 'refuse' else 'EXPECT'}",
-                ".flags = " + (" | ".join(f"DSQL_OP_{flag.upper()}" for flag in op.flags) or "0"),
+                ".flags = " + (" | ".join(f"DSQL_FLAG_{flag.upper()}" for flag in op.flags) or "0"),
                 f".fields = in_{op.name}", f".field_count = {len(op.params)}", f".given_count = {len(op.fields)}",
                 f".statements = sql_{op.name}", f".statement_count = {len(op.statements)}",
                 f".input_size = sizeof(struct dsql_{op.name})"]

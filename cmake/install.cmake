@@ -13,7 +13,15 @@ add_custom_command(
     COMMAND ${CMAKE_COMMAND} -E touch ${man_dir}/stamp
     DEPENDS dsql_binary
     VERBATIM)
-add_custom_target(dsql_manual ALL DEPENDS ${man_dir}/stamp ${completion_dir}/dsql)
+# The public headers as man pages, made from their comments.
+file(GLOB public_headers CONFIGURE_DEPENDS include/dsql/*.h)
+add_custom_command(
+    OUTPUT ${man_dir}/man3/stamp
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/manual.py ${man_dir}/man3 ${public_headers}
+    COMMAND ${CMAKE_COMMAND} -E touch ${man_dir}/man3/stamp
+    DEPENDS ${public_headers} cmake/manual.py
+    VERBATIM)
+add_custom_target(dsql_manual ALL DEPENDS ${man_dir}/stamp ${man_dir}/man3/stamp ${completion_dir}/dsql)
 
 # The .pc file finds its prefix from its own place, so that a tree may be installed or moved anywhere.
 set(pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
@@ -33,7 +41,9 @@ install(FILES ${CMAKE_BINARY_DIR}/dsql-config.cmake ${CMAKE_BINARY_DIR}/dsql-con
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dsql)
 install(FILES ${CMAKE_BINARY_DIR}/libdsql.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY include/dsql ${generated}/dsql DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1"
+    PATTERN man3 EXCLUDE)
+install(DIRECTORY ${man_dir}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 install(FILES ${completion_dir}/dsql DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 # Last: what the loader needs to know.
 install(CODE "set(loader_libdir \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")")

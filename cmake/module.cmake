@@ -13,6 +13,6 @@ target_compile_options(dsql_module PRIVATE -Wall -Wextra -Wno-unused-parameter -
     -Wmissing-prototypes -fno-strict-aliasing -fwrapv ${hardened_compile}
     $<$<BOOL:${DSQL_WERROR}>:-Werror>)
 target_link_options(dsql_module PRIVATE ${hardened_link})
-set_source_files_properties(src/local/module_bytes.S PROPERTIES
+set_source_files_properties(src/local/process/module_bytes.S PROPERTIES
     COMPILE_DEFINITIONS DSQL_MODULE_FILE="$<TARGET_FILE:dsql_module>"
     OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/module/dsql_module.so)

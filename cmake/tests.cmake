@@ -1,7 +1,7 @@
 # Tests are found by their place and name:
 #   tests/unit/X_test.c    table-driven, cmocka            tests/prop/X_prop.c    against a model, seeded
 #   tests/fault/X_fault.c  the Nth allocation fails        tests/fuzz/X_fuzz.c    libFuzzer target + corpus/X
-#   tests/integ/X.sh       whole programs, real servers    tests/threads/X_threads.c   for TSan
+#   tests/integ/AREA/X.sh  whole programs, real servers    tests/threads/X_threads.c   for TSan
 # Each is one ctest entry with its folder as label.
 enable_testing()
 # A test that takes so long hangs. Tests wait on conditions; a machine that is busy with other things may need ten times
@@ -16,12 +16,12 @@ list(REMOVE_ITEM support_sources
 add_library(dsql_test_support STATIC ${support_sources})
 target_include_directories(dsql_test_support PUBLIC tests)
 target_compile_definitions(dsql_test_support PUBLIC DSQL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_static PkgConfig::cmocka
+target_link_libraries(dsql_test_support PUBLIC dsql_flags dsql_cli_static dsql_static PkgConfig::cmocka
     ${binary_needs})
 
 function(dsql_add_test label source)
     get_filename_component(name ${source} NAME_WE)
-    add_executable(${name} ${source} $<TARGET_OBJECTS:dsql_cli> ${ARGN})
+    add_executable(${name} ${source} ${ARGN})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE dsql_test_support)
     add_test(NAME ${label}.${name} COMMAND ${name})
@@ -68,7 +68,7 @@ foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" target ${name})
     if(DSQL_FUZZ)
-        add_executable(${name} ${source} $<TARGET_OBJECTS:dsql_cli>)
+        add_executable(${name} ${source})
         set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
         target_link_libraries(${name} PRIVATE dsql_test_support)
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -80,7 +80,7 @@ foreach(source IN LISTS sources)
 endforeach()
 
 # Programs that the scripts below run. OpenSSL's macros cast const away in them.
-file(GLOB sources CONFIGURE_DEPENDS tests/integ/*.c)
+file(GLOB sources CONFIGURE_DEPENDS tests/integ/*/*.c)
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
@@ -91,7 +91,7 @@ endforeach()
 target_link_options(store_again PRIVATE -Wl,--wrap=dsql_wire_look)
 
 # Whole programs. They get the source tree, the build tree and a scratch folder of their own.
-file(GLOB sources CONFIGURE_DEPENDS tests/integ/*.sh)
+file(GLOB sources CONFIGURE_DEPENDS tests/integ/*/*.sh)
 foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_test(NAME integ.${name} COMMAND bash ${source})

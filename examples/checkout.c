@@ -10,8 +10,6 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 
-#define WITHIN_5_S 5000000000
-
 static int complain(const struct dsql_err *err)
 {
     fprintf(stderr, "%s\n%s\n", err->message, err->hint);
@@ -23,7 +21,7 @@ static int print_time(struct dsql_pool *pool)
 {
     struct dsql_conn *conn;
     struct dsql_err err;
-    if (dsql_pool_checkout(pool, WITHIN_5_S, &conn, &err) != DSQL_OK)
+    if (dsql_pool_checkout(pool, DSQL_SECONDS(5), &conn, &err) != DSQL_OK)
         return complain(&err);
     PGresult *result = PQexec(dsql_conn_pg(conn), "SELECT now()");
     int failed = PQresultStatus(result) != PGRES_TUPLES_OK;
@@ -43,7 +41,7 @@ int main(void)
     struct dsql_err err;
     if (dsql_pool_options_env(&options, &err) != DSQL_OK)
         return complain(&err);
-    options.max_open = 4; /* this program needs few, whatever the environment says */
+    options.sizing.max_open = 4; /* this program needs few, whatever the environment says */
     if (dsql_pool_open(&options, &pool, &err) != DSQL_OK)
         return complain(&err);
     int status = print_time(pool);

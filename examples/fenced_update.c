@@ -9,8 +9,6 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 
-#define WITHIN_5_S 5000000000
-
 static const struct dsql_stmt RENEW = {
     .name = "renew_lease",
     .sql = "UPDATE lease SET renewed = now() WHERE id = $1 AND range_id = $2",
@@ -47,7 +45,7 @@ static int prepare(struct dsql_pool *pool)
     struct dsql_conn *conn;
     struct dsql_err err;
     int failed = 0;
-    if (dsql_pool_checkout(pool, WITHIN_5_S, &conn, &err) != DSQL_OK) {
+    if (dsql_pool_checkout(pool, DSQL_SECONDS(5), &conn, &err) != DSQL_OK) {
         fprintf(stderr, "%s\n%s\n", err.message, err.hint);
         return 1;
     }

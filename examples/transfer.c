@@ -71,8 +71,8 @@ static void *move_money(void *arg)
     struct dsql_tx_policy policy;
     dsql_tx_policy_default(&policy);
     policy.retry.max_retries = 100; /* two rows for everybody: these are hot */
-    policy.retry.base_delay_ns = 1000000;
-    policy.retry.max_delay_ns = 50000000;
+    policy.retry.base_delay_ns = DSQL_MILLISECONDS(1);
+    policy.retry.max_delay_ns = DSQL_MILLISECONDS(50);
     policy.retry.jitter = 1;
     for (int i = 0; i < TRANSFERS; i++) {
         struct order order = {

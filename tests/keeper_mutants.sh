@@ -32,11 +32,11 @@ permit-failure-unreported|keeper.c|k->reports .= REPORT_PERMIT|k->reports \&= ~(
 permit-hoarded|keeper_pace.c|PERMIT_KEEP_NS  *DSQL_S|PERMIT_KEEP_NS DSQL_H
 permit-used-twice|keeper_pace.c|^    k->permit_in_hand = false;|    k->permit_in_hand = k->slots.opening > 2;
 permit-before-room|keeper.c|if (!dsql_pace_has_room(k) \&\& k->room == DSQL_SLOT_NONE) {|if (k->permit_in_hand \&\& !dsql_pace_has_room(k) \&\& k->room == DSQL_SLOT_NONE) {
-expired-on-scan-misnamed|keeper.c|: DSQL_CLOSE_EXPIRED_ON_SCAN|: DSQL_CLOSE_EXPIRING_SOON_ON_SCAN
-expiring-soon-misnamed|keeper.c|? DSQL_CLOSE_EXPIRING_SOON_ON_SCAN|? DSQL_CLOSE_EXPIRED_ON_SCAN
-expired-on-checkout-misnamed|handout.h|why = expired;|why = expired == DSQL_CLOSE_EXPIRED_ON_CHECKOUT ? DSQL_CLOSE_INSUFFICIENT_LIFETIME : expired;
-expired-on-return-misnamed|handout.h|why = expired;|why = expired == DSQL_CLOSE_EXPIRED_ON_RETURN ? DSQL_CLOSE_INSUFFICIENT_LIFETIME : expired;
-guard-window-misnamed|handout.h|why = DSQL_CLOSE_INSUFFICIENT_LIFETIME|why = expired
+expired-on-scan-misnamed|keeper.c|: DSQL_DISCARD_EXPIRED_ON_SCAN|: DSQL_DISCARD_EXPIRING_SOON_ON_SCAN
+expiring-soon-misnamed|keeper.c|? DSQL_DISCARD_EXPIRING_SOON_ON_SCAN|? DSQL_DISCARD_EXPIRED_ON_SCAN
+expired-on-checkout-misnamed|handout.h|why = expired;|why = expired == DSQL_DISCARD_EXPIRED_ON_CHECKOUT ? DSQL_DISCARD_INSUFFICIENT_LIFETIME : expired;
+expired-on-return-misnamed|handout.h|why = expired;|why = expired == DSQL_DISCARD_EXPIRED_ON_RETURN ? DSQL_DISCARD_INSUFFICIENT_LIFETIME : expired;
+guard-window-misnamed|handout.h|why = DSQL_DISCARD_INSUFFICIENT_LIFETIME|why = expired
 near-an-hour|handout.h|NEAR_NS DSQL_M|NEAR_NS DSQL_H
 default-wait-ignored|keeper.c|return wait_ns < 0 ? config->empty_wait_ns|return wait_ns < 0 ? 0 \* config->empty_wait_ns
 closed-before-its-successor|keeper.c|bool enough = dsql_slots_fresh(&k->slots) >= dsql_pace_wanted(k)|bool enough = dsql_slots_fresh(\&k->slots) < dsql_pace_wanted(k)

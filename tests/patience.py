@@ -8,7 +8,7 @@ import sys
 
 LEAST_S = 60
 FOLDERS = ("tests", "integrations/temporal/test")
-OWN_TEST = "tests/integ/patience.sh"
+OWN_TEST = "tests/integ/house/patience.sh"
 
 
 def wait_of(lines, at):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Deliberate bugs in transactions, one at a time, in a copy of the tree that is built apart: each makes an
-# outcome untrue, and tests/integ/tx_outcomes.sh has to catch it.
+# outcome untrue, and tests/integ/tx/tx_outcomes.sh has to catch it.
 #     tx_mutants.sh [NAME...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +34,7 @@ build() { ninja -C "$scratch/build" dsql tx_outcomes >"$scratch/log" 2>&1; }
 build || { tail "$scratch/log"; exit 1; }
 
 # Whether the program that is built now passes. What it says is in $scratch/out.
-passes() { SOURCE_DIR=$scratch BUILD_DIR=$scratch/build PROP_SHRINK=50 bash "$scratch/tests/integ/tx_outcomes.sh" >"$scratch/out" 2>&1; }
+passes() { SOURCE_DIR=$scratch BUILD_DIR=$scratch/build PROP_SHRINK=50 bash "$scratch/tests/integ/tx/tx_outcomes.sh" >"$scratch/out" 2>&1; }
 
 passes || { echo "without a bug it fails:"; cat "$scratch/out"; exit 1; }
 failed=0

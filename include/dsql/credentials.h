@@ -95,8 +95,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_credentials_check(struct dsql_credentia
  * ago or a failed one, at the next need. Does not block. */
 DSQL_API void dsql_credentials_refused(struct dsql_credentials *credentials);
 
-/* Stops a fetch that is under way and wipes everything. Nobody may use it any more. NULL is fine.
- */
+/* Stops a fetch that is under way and wipes everything. Calls with these credentials are not
+ * allowed any more. NULL is fine. */
 DSQL_API void dsql_credentials_destroy(struct dsql_credentials *credentials);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  *
  *     ts=2026-11-16T09:00:00.123Z level=warn event=config.adjusted setting=... detail="..."
  *
- * Lines go to standard error at level info until a program says otherwise. A standard error that
- * nobody reads any more loses the lines and does the program no harm.
+ * Lines go to standard error at level info until a program says otherwise. If the reader of
+ * standard error has gone, lines are lost and the program goes on.
  *
  * The library's own keys, passwords and tokens are of a type that a line does not accept. In
  * strings that come from elsewhere, AWS signatures and session tokens are replaced by *** where

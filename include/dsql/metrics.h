@@ -7,7 +7,7 @@
  * counted as `other`.
  *
  * A process may fork() only while no other thread is in a call that names an operation: the child
- * would inherit a lock that nobody releases. A child counts on from what it inherited.
+ * would inherit a lock that is never released. A child counts on from what it inherited.
  */
 #ifndef DSQL_METRICS_H
 #define DSQL_METRICS_H
@@ -31,7 +31,7 @@ struct dsql_metrics;
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_metrics_new(const char *service,
                                                      struct dsql_metrics **metrics);
 
-/* Nobody may use it any more. NULL is fine. */
+/* After the last use, the use by pools included. NULL is fine. */
 DSQL_API void dsql_metrics_destroy(struct dsql_metrics *metrics);
 
 /*

@@ -8,15 +8,15 @@
  *     struct dsql_err err;
  *     if (dsql_pool_options_env(&options, &err) || dsql_pool_open(&options, &pool, &err))
  *         ...;
- *     if (dsql_pool_checkout(pool, -1, &conn, &err) == DSQL_OK) {
+ *     if (dsql_pool_checkout(pool, DSQL_SECONDS(5), &conn, &err) == DSQL_OK) {
  *         PGresult *result = PQexec(dsql_conn_pg(conn), "select 1");
  *         PQclear(result);
  *         dsql_pool_return(conn);
  *     }
  *     dsql_pool_close(pool);
  *
- * A process has one pool for each endpoint, port, user and database: opening it again gives the
- * same pool, with the options it was first opened with (unless that one drains), and each open
+ * A process has one pool for each endpoint, port, user and database: opening it again with the same
+ * options, or with the option `share`, gives the same pool (unless that one drains), and each open
  * needs its close.
  *
  * Every function may be called from any thread. A connection is used by one thread at a time. After
@@ -45,6 +45,7 @@
 #include <stdint.h>
 
 #include "dsql/defs.h"
+#include "dsql/duration.h"
 #include "dsql/err.h"
 #include "dsql/metrics.h"
 
@@ -71,54 +72,70 @@ enum dsql_budget_kind {
     DSQL_BUDGET_BLOCKS, /* a fleet, in DynamoDB: each process owns a block of slots */
 };
 
-/* All durations are nanoseconds. dsql_pool_options_default() first; then change what differs. */
+/* Durations are nanoseconds, such as DSQL_SECONDS(5). Call dsql_pool_options_default() or
+ * dsql_pool_options_env() first; then change what differs. */
 struct dsql_pool_options {
-    char endpoint[256]; /* host name, host:port or 26-character id; required */
-    int port;           /* 0: the endpoint's, or 5432 */
-    char hostaddr[64];  /* connect to this numeric address instead of resolving the name */
-    char region[64];    /* empty: from the endpoint's name */
-    char user[64];
-    char database[64];
-    char ca_file[256]; /* trusted roots; empty: the Amazon roots of the system's bundle */
-    int64_t token_duration_ns;
-
+    size_t size; /* of this struct as the program knows it; set by the two functions */
     enum dsql_pool_mode mode;
-    /* Of the next three and warmup_target, what is more than max_open means max_open. */
-    int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
-    int64_t target_ready;  /* connections to keep; more are opened while callers wait */
-    int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
-    int64_t base_lifetime_ns, lifetime_jitter_ns; /* base +/- jitter/2 */
-    int64_t guard_window_ns;                      /* before its end it is not handed out any more */
-    int64_t initial_fill_timeout_ns;
-    int64_t inflight_limit; /* opens at once; raised when handshakes are slow */
-    int64_t empty_wait_ns;  /* how long a checkout without a limit of its own waits */
-    int64_t connect_timeout_ns;
+
+    struct {
+        char endpoint[256]; /* host name, host:port or 26-character id; required */
+        int port;           /* 0: the endpoint's, or 5432 */
+        char hostaddr[64];  /* connect to this numeric address instead of resolving the name */
+        char region[64];    /* empty: from the endpoint's name */
+        char user[64];
+        char database[64];
+        char ca_file[256]; /* trusted roots; empty: the Amazon roots of the system's bundle */
+        int64_t token_duration_ns;
+        int64_t connect_timeout_ns;
+    } connection;
+
+    struct {                   /* what is more than max_open means max_open */
+        int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
+        int64_t target_ready;  /* connections to keep; more are opened while callers wait */
+        int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
+        int64_t initial_fill_timeout_ns; /* and at most so long */
+        int64_t inflight_limit;          /* opens at once; raised when handshakes are slow */
+    } sizing;
+
+    struct { /* a connection lives for base +/- jitter/2 */
+        int64_t base_ns;
+        int64_t jitter_ns;
+        int64_t guard_window_ns; /* a connection is not handed out so shortly before its end */
+    } lifetime;
+
+    int64_t empty_wait_ns;    /* how long a checkout without a limit of its own waits */
     int64_t drain_timeout_ns; /* how long dsql_pool_close() waits for connections in use */
 
-    int64_t warmup_target, warmup_max_retries; /* standard mode */
-    int64_t warmup_retry_backoff_ns, warmup_max_backoff_ns;
-    int64_t
-        warmup_connect_timeout_ns; /* of the warm-up's connects, instead of connect_timeout_ns */
-    int64_t keeper_tick_ns, keeper_max_per_tick;
+    struct { /* of standard mode: the warm-up, then the keeper */
+        int64_t warmup_target, warmup_max_retries;
+        int64_t warmup_retry_backoff_ns, warmup_max_backoff_ns;
+        int64_t warmup_connect_timeout_ns; /* in place of connection.connect_timeout_ns */
+        int64_t keeper_tick_ns, keeper_max_per_tick;
+    } standard;
 
-    int64_t rate, burst;          /* connects of this process: a second, and at once */
-    int64_t permit_wait_ns;       /* no permit for so long is a refill failure */
-    int64_t permit_backoff_ns;    /* and the first wait after it; doubles, to a second */
-    int64_t staggered_startup_ns; /* wait up to so long before the first connect; 0: do not */
+    struct {
+        enum dsql_budget_kind kind;
+        int64_t rate, burst;       /* connects of this process: a second, and at once */
+        int64_t permit_wait_ns;    /* no permit for so long is a refill failure */
+        int64_t permit_backoff_ns; /* the first wait after such a failure; doubles, to a second */
+        int64_t staggered_startup_ns; /* wait up to so long before the first connect; 0: do not */
+        /* DynamoDB tables of a fleet. LEASES: where connections, and where connects are counted;
+         * what has none is not shared. BLOCKS has everything in lease_table. */
+        char lease_table[256], limiter_table[256];
+        int64_t cluster_rate; /* connects a second of the whole fleet */
+        int64_t cluster_burst;
+        int64_t cluster_connections;
+        int64_t cluster_headroom;   /* connections of the cluster that the fleet leaves unused */
+        int64_t ttl_ns;             /* a process silent for so long loses its share to others */
+        int64_t fallback_after_ns;  /* the fleet's table is away so long: take a share; 0: never */
+        int64_t fallback_processes; /* how many processes share evenly in that case */
+        char service[64];           /* the owner's name in a fleet's budget */
+    } budget;
 
-    enum dsql_budget_kind budget;
-    /* DynamoDB tables of a fleet. LEASES: where connections, and where connects are counted; what
-     * has none is not shared. BLOCKS has everything in lease_table. */
-    char lease_table[256], limiter_table[256];
-    int64_t cluster_rate; /* connects a second of the whole fleet */
-    int64_t cluster_burst;
-    int64_t cluster_connections;
-    int64_t cluster_headroom;   /* of them, left unused by the fleet */
-    int64_t budget_ttl_ns;      /* how long a process may be silent before others get its share */
-    int64_t fallback_after_ns;  /* the fleet's table is away so long: take a share; 0: never */
-    int64_t fallback_processes; /* that share evenly then */
-    char service[64];           /* the owner's name in a fleet's budget */
-
+    /* Take the pool that this process has open for the same endpoint, port, user and database as it
+     * is. Without it, opening such a pool with other options fails. */
+    bool share;
     char trace[256]; /* a file that what the opener decides is recorded in, for 'dsql sim replay';
                         empty: not recorded */
 
@@ -129,7 +146,7 @@ struct dsql_pool_options {
 };
 
 /* Fills *options with the defaults of 'dsql help config'; the endpoint is empty. */
-DSQL_API void dsql_pool_options_default(struct dsql_pool_options *options);
+static inline void dsql_pool_options_default(struct dsql_pool_options *options);
 
 /*
  * The defaults changed by the environment ('dsql help config'). Values that cannot be used are
@@ -137,8 +154,29 @@ DSQL_API void dsql_pool_options_default(struct dsql_pool_options *options);
  * defaults then. DSQL_LOG_LEVEL, if set, is put in force unless the program called
  * dsql_log_set_level().
  */
-DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options,
-                                                          struct dsql_err *err);
+DSQL_MUST_USE static inline enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options,
+                                                               struct dsql_err *err);
+
+/* What dsql_pool_options_default() calls: a program says how large its struct is, so that it goes
+ * on working with a later libdsql whose struct has more members at its end. */
+DSQL_API void dsql_pool_options_default_sized(struct dsql_pool_options *options, size_t size);
+
+/* What dsql_pool_options_env() calls, with the size of the program's struct likewise. */
+DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_options_env_sized(struct dsql_pool_options *options,
+                                                                size_t size, struct dsql_err *err);
+
+/* As declared above. */
+static inline void dsql_pool_options_default(struct dsql_pool_options *options)
+{
+    dsql_pool_options_default_sized(options, sizeof(*options));
+}
+
+/* As declared above. */
+static inline enum dsql_rc dsql_pool_options_env(struct dsql_pool_options *options,
+                                                 struct dsql_err *err)
+{
+    return dsql_pool_options_env_sized(options, sizeof(*options), err);
+}
 
 /*
  * Makes it a pool of max_open connections: target, watermark and warm-up that were as large as the
@@ -154,7 +192,8 @@ DSQL_API void dsql_pool_options_limit_age(struct dsql_pool_options *options, int
  * Opens the pool, or gives the one this process already has. Waits for the initial fill or the
  * warm-up, at most their time limits, and less when every attempt is refused for a reason that
  * waiting does not mend; a pool that is not full by then is a warning in the log, not a failure.
- * The options are copied; the caller closes the pool. Fails with DSQL_INVALID, DSQL_NO_MEMORY or
+ * The options are copied; the caller closes the pool. Fails with DSQL_INVALID (the message names
+ * the option; also when this process has the pool open with other options), DSQL_NO_MEMORY or
  * DSQL_IO (no threads, no descriptors).
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_open(const struct dsql_pool_options *options,
@@ -182,39 +221,33 @@ DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
  * processor, SET) stays for the next caller. NULL is fine.
  *
  * A handle belongs to one checkout and ends here. Giving it back a second time is a defect of the
- * program and ends it with an assertion, also when somebody else has checked the connection out
+ * program and ends it with an assertion, also when another caller has checked the connection out
  * since: two callers never share one. (A handle carries the number of its checkout modulo 64, so
  * one that is exactly a multiple of 64 checkouts of the slot old passes.)
  */
 DSQL_API void dsql_pool_return(struct dsql_conn *conn);
 
-/* Why connections are closed. The order is that of the metric's label `reason`. */
-/* clang-format off */
-#define DSQL_DISCARD_TABLE(X)                                                                      \
-    X(INSUFFICIENT_LIFETIME, "insufficient_remaining_lifetime") /* inside the guard window */      \
-    X(EXPIRED_ON_CHECKOUT,   "expired_on_checkout")                                                \
-    X(EXPIRED_ON_RETURN,     "expired_on_return")                                                  \
-    X(EXPIRED_ON_SCAN,       "expired_on_scan")                                                    \
-    X(EXPIRING_SOON_ON_SCAN, "expiring_soon_on_scan") /* replaced, or inside the guard window */   \
-    X(RESERVOIR_FULL,        "reservoir_full") /* the budget has shrunk */                         \
-    X(SERVER_CLOSED,         "server_closed")                                                      \
-    X(BROKEN,                "broken")                                                             \
-    X(DIRTY_RETURN,          "dirty_return")                                                       \
-    X(DRAIN,                 "drain")
-/* clang-format on */
-
+/* Why a connection was closed. The order is that of the metric's label `reason`. */
 enum dsql_discard {
-#define DSQL_DISCARD_MEMBER(name, text) DSQL_CLOSE_##name,
-    DSQL_DISCARD_TABLE(DSQL_DISCARD_MEMBER)
-#undef DSQL_DISCARD_MEMBER
-        DSQL_DISCARDS /* how many there are */
+    DSQL_DISCARD_INSUFFICIENT_LIFETIME, /* inside its guard window */
+    DSQL_DISCARD_EXPIRED_ON_CHECKOUT,
+    DSQL_DISCARD_EXPIRED_ON_RETURN,
+    DSQL_DISCARD_EXPIRED_ON_SCAN,
+    DSQL_DISCARD_EXPIRING_SOON_ON_SCAN, /* replaced, or inside its guard window */
+    DSQL_DISCARD_RESERVOIR_FULL,        /* the budget has shrunk */
+    DSQL_DISCARD_SERVER_CLOSED,
+    DSQL_DISCARD_BROKEN,       /* a caller discarded it */
+    DSQL_DISCARD_DIRTY_RETURN, /* returned inside a transaction or with results unread */
+    DSQL_DISCARD_DRAIN,
+    DSQL_DISCARDS /* how many reasons there are */
 };
 
-/* "broken" for DSQL_CLOSE_BROKEN. Static storage. */
+/* "broken" for DSQL_DISCARD_BROKEN; "?" for a number that is no reason. Static storage. */
 DSQL_API const char *dsql_discard_name(enum dsql_discard reason);
 
-/* Gives it back to be closed: DSQL_CLOSE_BROKEN is what a caller usually means. NULL is fine. */
-DSQL_API void dsql_pool_discard(struct dsql_conn *conn, enum dsql_discard reason);
+/* Gives a connection back to be closed, because the caller does not trust it any more. The pool
+ * counts it as DSQL_DISCARD_BROKEN and opens another one. NULL is fine. */
+DSQL_API void dsql_pool_discard(struct dsql_conn *conn);
 
 enum { DSQL_POOL_ERRORS = 8, DSQL_POOL_SECONDS = 60 };
 

@@ -9,9 +9,9 @@
  *     };
  *     rc = dsql_script_run(pool, "transfer", steps, 2, NULL, NULL, &failed, &err);
  *
- * Nobody looks at an answer before COMMIT is on its way, so what a script expects must be an error
- * of the server's where it does not hold: the statement is built with DSQL_RAISING,
- * DSQL_EXPECTING or DSQL_REFUSING. The server skips everything behind an error, COMMIT included: a
+ * COMMIT is sent before the first answer comes. So what a script expects must be an error of the
+ * server's where it does not hold: the statement is built with DSQL_RAISING, DSQL_EXPECTING or
+ * DSQL_REFUSING. The server skips everything behind an error, COMMIT included: a
  * stale writer can't commit.
  *
  * A script is run again as a whole where dsql_tx_run() would run a transaction again, and its

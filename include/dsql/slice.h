@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Bytes of somebody else's. A UUID that may be NULL is 16 of them. */
+/* Bytes that the slice does not own. A UUID that may be NULL is 16 of them. */
 struct dsql_slice {
     const void *ptr; /* NULL is NULL where that is allowed, and empty elsewhere */
     size_t len;

@@ -1,6 +1,6 @@
 /*
  * What goes into a statement and what comes out: its text, its parameters, its rows. Parameters and
- * rows travel in PostgreSQL's binary form; nobody has to quote or parse a number.
+ * rows travel in PostgreSQL's binary form: numbers are neither quoted nor parsed.
  */
 #ifndef DSQL_STMT_H
 #define DSQL_STMT_H

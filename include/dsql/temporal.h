@@ -20,8 +20,7 @@
  * metadata", "queue metadata", "nexus endpoints", "nexus endpoint". err.key says which one: the
  * fields of its key with '/' between them.
  *
- * Names after dsql_, dsql_call_ and dsql_next_ are Temporal's own, so that nobody has to look one
- * up.
+ * Names after dsql_, dsql_call_ and dsql_next_ are Temporal's own.
  */
 #ifndef DSQL_TEMPORAL_H
 #define DSQL_TEMPORAL_H
@@ -47,7 +46,7 @@ enum dsql_shard_lock {
 
 struct dsql_store_options {
     enum dsql_shard_lock shard_lock;
-    /* Inside a transaction, statements whose answer nobody needs ride with the next one or with
+    /* Inside a transaction, statements whose answer is not needed ride with the next one or with
      * COMMIT. Their errors come to light there, and name the statement. */
     bool pipelined;
     int node; /* 0 to 1023, of the ids of buffered events; -1 for a random one */

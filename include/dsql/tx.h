@@ -106,7 +106,7 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_begin(struct dsql_pool *pool, const 
 
 /* Sends what is queued, and COMMIT. tx and its tickets are gone whatever the outcome. A failed
  * transaction can only be rolled back: then it is, and the answer is what made it fail.
- * DSQL_OK: it was applied. DSQL_COMMIT_UNKNOWN: nobody knows. DSQL_APPLIED, with policy.single
+ * DSQL_OK: it was applied. DSQL_COMMIT_UNKNOWN: it may have been. DSQL_APPLIED, with policy.single
  * only: the statement was, and something failed after it. Anything else: nothing was applied. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err);
 
@@ -145,7 +145,7 @@ DSQL_API void dsql_operation_end(struct dsql_operation *operation);
 
 /* Says what became of the commits of the operation that were not answered, when its caller has
  * found out: none was applied, or one of them was. In the metrics, dsql_commit_unknown_total, they
- * are unsettled if the operation ends and nobody has said so. NULL is allowed. */
+ * are unsettled if the operation ends before this is called. NULL is allowed. */
 DSQL_API void dsql_operation_settled(struct dsql_operation *operation, bool applied);
 
 /*
@@ -155,7 +155,7 @@ DSQL_API void dsql_operation_settled(struct dsql_operation *operation, bool appl
  * statement or a parameter that can't be sent: also COPY, and what begins or ends a transaction.
  * dsql/err.h has the database's errors.
  *
- * A statement that somebody dropped on the server (DEALLOCATE) is prepared anew. Where that comes
+ * A statement that was dropped on the server (DEALLOCATE) is prepared anew. Where that comes
  * to light only by its error, the error is DSQL_SCHEMA_CHANGED, once.
  */
 
@@ -224,9 +224,9 @@ dsql_fenced_update(struct dsql_pool *pool, const char *operation, const struct d
                    const struct dsql_tx_policy *policy, struct dsql_err *err);
 
 /*
- * One update fenced by the token that stands there now: it is read, put into the update's predicate
- * and lost to nobody in between. For callers that own no token; whoever owns one must not use it,
- * because it does not notice that the caller was overtaken.
+ * One update fenced by the token that stands in the row now: the token is read, put into the
+ * update's predicate, and no other update comes in between. For callers that own no token. A caller
+ * that owns one must not use this: it does not notice that the caller was overtaken.
  */
 struct dsql_auto_fence {
     const struct dsql_stmt *read; /* selects the token as the first column of one row */

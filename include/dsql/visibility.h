@@ -117,7 +117,7 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_visibility_delete(struct dsql_visibilit
 struct dsql_visibility_compacted {
     int64_t counters;   /* rows of counters that were replaced by their sums */
     int64_t tombstones; /* that had ended and are gone */
-    int64_t conflicts;  /* somebody else was at the same rows: nothing is lost, and nothing to do */
+    int64_t conflicts;  /* with another process at the same rows: nothing is lost */
     bool more;          /* there was more than one call does */
 };
 
@@ -125,7 +125,8 @@ struct dsql_visibility_compacted {
  * Replaces counters by their sums and removes tombstones that have ended, in transactions of at
  * most 1,000 rows. To be called every now and then, by any number of processes at once: they begin
  * at random places. Lists and counts are right without it, but counts read every counter of a
- * namespace. One call does at most 200 transactions.
+ * namespace. One call does at most 200 transactions. If nothing is left to do, and the pool has
+ * metrics, the gauges dsql_visibility_runs are set from the counters.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_visibility_compact(struct dsql_visibility *visibility, const struct dsql_tx_policy *policy,
@@ -136,8 +137,9 @@ dsql_visibility_compact(struct dsql_visibility *visibility, const struct dsql_tx
 /* One thing that is not as it should be. Pointers live during the call. */
 struct dsql_visibility_finding {
     /* "row": a column that does not follow from the others; "tombstone": values of a deleted run;
-     * "missing posting", "wrong posting", "orphaned postings": of no run; "counter": not the number
-     * of runs */
+     * "missing posting", "wrong posting", "orphaned postings": of no run; "memo": one whose parts
+     * are not all there, which a repair takes away; "orphaned memo parts": of no memo; "counter":
+     * not the number of runs */
     const char *kind;
     struct dsql_slice namespace_id;
     struct dsql_slice run_id; /* empty for a counter */
@@ -158,10 +160,11 @@ struct dsql_visibility_checked {
 };
 
 /*
- * Compares rows, postings and counters, each run in one snapshot and each namespace's counters in
- * one, while everybody goes on: what is found is damage, never a write that is under way. Rows and
- * postings are read 100 runs a transaction. A namespace's runs are counted 10,000 at a time in one
- * transaction, which the service ends after 5 minutes. watch and checked may be NULL.
+ * Compares rows, postings, parts of memos and counters, each run in one snapshot and each
+ * namespace's counters in one, while everybody goes on: what is found is damage, never a write that
+ * is under way. Rows and what is beside them are read 100 runs a transaction. A namespace's runs
+ * are counted 10,000 at a time in one transaction, which the service ends after 5 minutes. watch
+ * and checked may be NULL.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_visibility_check(struct dsql_visibility *visibility,
                                                           const struct dsql_visibility_watch *watch,

@@ -2,19 +2,20 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/rng.h"
+#include "base/thread.h"
 #include "core/refresh.h"
 
 struct dsql_credentials {
     struct dsql_credentials_source *source;
     const struct dsql_clock *clock;
     struct dsql_log *log;
-    pid_t owner; /* the process whose thread fetches */
+    unsigned fork_generation; /* of the process whose thread fetches */
     int cancel_fd;
     _Atomic uint64_t generation;
     _Atomic unsigned holders; /* who made it, until destroy(), and those who hold it */
@@ -64,7 +65,8 @@ enum dsql_rc dsql_credentials_make(const struct dsql_credentials_setup *setup,
     made->clock = dsql_clock_or_boot(setup->clock);
     made->log = setup->log ? setup->log : dsql_log_default();
     made->rng = setup->seed ? dsql_rng_seeded(setup->seed) : dsql_rng_from_os();
-    made->owner = getpid();
+    dsql_fork_watch(NULL);
+    made->fork_generation = dsql_fork_generation;
     atomic_init(&made->holders, 1);
     (void)dsql_err_set(&made->last, DSQL_DENIED, "the credentials expired as soon as they came");
     dsql_clock_cond_init(&made->changed);
@@ -91,7 +93,8 @@ void dsql_credentials_release(struct dsql_credentials *credentials)
     if (before > 1)
         return;
     assert(credentials->stop && !credentials->source);
-    if (credentials->owner == getpid()) { /* in a child they may look used for ever */
+    if (credentials->fork_generation ==
+        dsql_fork_generation) { /* in a child they may look used for ever */
         (void)pthread_cond_destroy(&credentials->changed);
         (void)pthread_mutex_destroy(&credentials->lock);
         (void)pthread_mutex_destroy(&credentials->listeners_lock);
@@ -197,14 +200,10 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* The thread begins with the first fetch. It takes no signals: they are the program's. */
+/* The thread begins with the first fetch. */
 static bool start_thread(struct dsql_credentials *c)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    c->has_thread = pthread_create(&c->thread, NULL, work, c) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    c->has_thread = dsql_thread_start(&c->thread, 0, work, c) == 0;
     return c->has_thread;
 }
 
@@ -252,7 +251,7 @@ static enum dsql_rc need_keys(struct dsql_credentials *c, int64_t wait_ns, struc
 
 static enum dsql_rc refuse_child(const struct dsql_credentials *c, struct dsql_err *err)
 {
-    if (c->owner == getpid())
+    if (c->fork_generation == dsql_fork_generation)
         return DSQL_OK;
     (void)dsql_err_set(err, DSQL_CLOSED, "these credentials belong to the parent process");
     dsql_err_hint(err, "create credentials and pools after fork(), in the process that uses them");
@@ -329,7 +328,7 @@ void dsql_credentials_unlisten(struct dsql_credentials *credentials,
                                struct dsql_credentials_listener *listener)
 {
     if (refuse_child(credentials, NULL))
-        return; /* nobody will be called, and the lock may have been held at the fork */
+        return; /* no listener will be called, and the lock may have been held at the fork */
     lock(&credentials->listeners_lock);
     struct dsql_credentials_listener **at = &credentials->listeners;
     while (*at && *at != listener)
@@ -354,7 +353,7 @@ void dsql_credentials_destroy(struct dsql_credentials *credentials)
     } else {
         credentials->stop = true;
     }
-    /* From here on nobody fetches, and nobody reads the keys: see need_keys(). */
+    /* From here on no thread fetches or reads the keys: see need_keys(). */
     (void)close(credentials->cancel_fd);
     destroy_source(credentials->source);
     dsql_keys_fini(&credentials->keys);

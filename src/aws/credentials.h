@@ -50,11 +50,11 @@ DSQL_MUST_USE enum dsql_rc dsql_credentials_get(struct dsql_credentials *credent
                                                 int64_t wait_ns, struct dsql_keys *keys,
                                                 struct dsql_err *err);
 
-/* The generation of the newest keys: whether those that somebody has are still the newest. */
+/* The generation of the newest keys: by which a caller sees whether its own are the newest. */
 uint64_t dsql_credentials_generation(const struct dsql_credentials *credentials);
 
 /* Called from the fetching thread after each fetch. It must be short and must not call back into
- * the credentials; waking somebody is what it is for. */
+ * the credentials; waking a thread is what it is for. */
 struct dsql_credentials_listener {
     void (*fetched)(struct dsql_credentials_listener *self);
     struct dsql_credentials_listener *next_; /* hands off */

@@ -4,7 +4,7 @@
  *
  * An answer is one of a few kinds, decided here and nowhere else. What matters to a protocol on top
  * is whether the call was carried out: DSQL_DDB_OK yes; CONDITION, CANCELLED, THROTTLED, NO_TABLE,
- * IN_USE, DENIED, EXPIRED, INVALID no; UNAVAILABLE and LOST nobody knows.
+ * IN_USE, DENIED, EXPIRED, INVALID no; of UNAVAILABLE and LOST it is unknown.
  */
 #ifndef DSQL_AWS_DYNAMODB_H
 #define DSQL_AWS_DYNAMODB_H

@@ -47,8 +47,8 @@ struct dsql_http_response {
  * and an answer that is longer is DSQL_LIMIT. For what may hold a secret take one over memory that
  * does not move, and wipe it.
  *
- * DSQL_TIMEOUT, DSQL_CANCELLED, DSQL_LOST (nobody there, or the connection broke), DSQL_DENIED (the
- * certificate is not to be trusted), DSQL_PROTOCOL (not HTTP), DSQL_INVALID (no such URL),
+ * DSQL_TIMEOUT, DSQL_CANCELLED, DSQL_LOST (no server there, or the connection broke), DSQL_DENIED
+ * (the certificate is not to be trusted), DSQL_PROTOCOL (not HTTP), DSQL_INVALID (no such URL),
  * DSQL_NO_MEMORY. The message names the host, never a header or a body; a URL only if it is none.
  * On failure *response is untouched; *body may hold a part.
  */

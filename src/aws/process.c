@@ -96,7 +96,7 @@ static enum dsql_rc wait_for(pid_t pid, const struct dsql_clock *clock, struct d
         pid_t ended = waitpid(pid, status, WNOHANG);
         if (ended == pid)
             return DSQL_OK;
-        if (ended < 0 && errno != EINTR) { /* the program ignores SIGCHLD: nobody knows */
+        if (ended < 0 && errno != EINTR) { /* the program ignores SIGCHLD: the status is lost */
             *status = 0;
             return DSQL_OK;
         }

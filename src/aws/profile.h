@@ -16,7 +16,7 @@ enum dsql_aws_file { DSQL_AWS_CREDENTIALS, DSQL_AWS_CONFIG, DSQL_AWS_FILE_COUNT 
 
 struct dsql_profiles {
     struct {
-        char path[PATH_MAX]; /* empty if nobody knows where the file would be */
+        char path[PATH_MAX]; /* empty if there is no home folder to look in */
         struct dsql_secret text;
     } files[DSQL_AWS_FILE_COUNT];
 };

@@ -1,6 +1,6 @@
 /*
  * The places credentials come from. A provider is a function: it answers DSQL_OK with the keys,
- * DSQL_NOT_FOUND if nobody set it up (the message says what is not there), or why it failed, in
+ * DSQL_NOT_FOUND if it is not set up (the message says what is not there), or why it failed, in
  * words that name the provider and what to do. No message holds a secret.
  *
  * All of them run in the one thread that fetches, and stop when cancel_fd is readable.
@@ -28,8 +28,8 @@ struct dsql_provider {
     const struct dsql_aws_env *env;
     const struct dsql_profiles *profiles;
     struct dsql_span profile; /* the one in use */
-    bool profile_named;       /* somebody named it: it must be there */
-    bool profile_only;        /* and not by the environment, whose keys then don't count */
+    bool profile_named;       /* by a setting: the profile must be there */
+    bool profile_only;        /* named, not by the environment: its keys do not count */
     struct dsql_span region;  /* for STS when nothing else names one; may be empty */
     struct dsql_http *http;
     const struct dsql_clock *clock;

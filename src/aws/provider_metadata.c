@@ -196,7 +196,7 @@ static enum dsql_rc get_token(struct dsql_provider *p, struct dsql_span base,
     enum dsql_rc rc =
         ask_service(p, "PUT", base, "/latest/api/token", DSQL_SPAN(""), NULL, &status, err);
     if (rc == DSQL_LOST || rc == DSQL_TIMEOUT) {
-        /* Not on EC2: nothing is wrong, there is just nobody. */
+        /* Not on EC2: no metadata service there is no error. */
         struct dsql_err lost = *err;
         (void)dsql_err_set(err, DSQL_NOT_FOUND, "%s", lost.message);
         return DSQL_NOT_FOUND;

@@ -191,7 +191,7 @@ static enum dsql_rc read_role(const struct dsql_provider *p, struct dsql_span pr
     (void)get(p, profile, "region", &role->region);
     if (has(p, profile, "mfa_serial"))
         return complain(DSQL_UNSUPPORTED, profile, err,
-                        "it wants a code from an MFA device (mfa_serial), and nobody is there to "
+                        "it wants a code from an MFA device (mfa_serial), and a program cannot "
                         "type it",
                         "use a role without MFA for this program, or credential_process");
     if (get(p, profile, "duration_seconds", &text) &&

@@ -33,7 +33,7 @@ enum {
     DSQL_SIGV4_EXPIRES_MAX_S = 604800, /* one week */
 };
 
-/* A view of somebody's credentials; it owns nothing. */
+/* A view of credentials that the caller owns. */
 struct dsql_sigv4_keys {
     struct dsql_span access_key_id;
     const struct dsql_secret *secret_access_key;

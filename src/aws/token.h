@@ -59,7 +59,7 @@ DSQL_MUST_USE enum dsql_rc dsql_token_mint(const struct dsql_token_order *order,
     X(SIGNED_HEADERS, signed_headers) /* not exactly the host */                                   \
     X(HOST,           host)           /* signed for another host */                                \
     X(SCOPE,          scope)          /* another day, region or service */                         \
-    X(UNKNOWN_KEY,    unknown_key)    /* nobody has this access key id */                          \
+    X(UNKNOWN_KEY,    unknown_key)    /* an access key id that is not known */                     \
     X(SESSION_TOKEN,  session_token)  /* missing, wrong, or the key has none */                    \
     X(SIGNATURE,      signature)      /* not made with this key's secret */                        \
     X(KEY_EXPIRED,    key_expired)    /* the session behind the key has ended */                   \
@@ -90,8 +90,8 @@ struct dsql_token_key {
 
 /* Where keys are looked up: the first member of whatever holds them. */
 struct dsql_token_keyring {
-    /* False if nobody has this access key id, which comes unchecked from the peer. What *key points
-     * to must live until dsql_token_verify() returns. */
+    /* False if the access key id, which comes unchecked from the peer, is not known. What *key
+     * points to must live until dsql_token_verify() returns. */
     bool (*find)(const struct dsql_token_keyring *self, struct dsql_span access_key_id,
                  struct dsql_token_key *key);
 };

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/clock_epoll.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -145,6 +146,29 @@ int dsql_clock_poll(const struct dsql_clock *clock, struct pollfd *fds, nfds_t c
                     struct dsql_mono until)
 {
     return waits_of(clock)->poll(clock, fds, count, until);
+}
+
+/* -1 with ENOSYS or EPERM where the kernel (before Linux 5.11) or a sandbox does not know it. */
+static int machine_epoll(const struct dsql_clock *clock, int epoll, struct epoll_event *events,
+                         int max, struct dsql_mono until)
+{
+    int64_t ns = left_ns(clock, until);
+    const struct timespec wait = {.tv_sec = (time_t)(ns / DSQL_S), .tv_nsec = ns % DSQL_S};
+    return epoll_pwait2(epoll, events, max, until.ns == INT64_MAX ? NULL : &wait, NULL);
+}
+
+int dsql_clock_epoll(const struct dsql_clock *clock, int epoll, struct epoll_event *events, int max,
+                     struct dsql_mono until)
+{
+    if (waits_of(clock) == &machine_waits) {
+        int count = machine_epoll(clock, epoll, events, max, until);
+        if (count >= 0 || (errno != ENOSYS && errno != EPERM))
+            return count;
+    }
+    /* In two steps: until there is something, then what it is. */
+    struct pollfd any = {.fd = epoll, .events = POLLIN};
+    int ready = dsql_clock_poll(clock, &any, 1, until);
+    return ready > 0 ? epoll_wait(epoll, events, max, 0) : ready;
 }
 
 void dsql_clock_sleep(const struct dsql_clock *clock, int64_t ns)

@@ -95,7 +95,7 @@ void dsql_manual_clock_init(struct dsql_manual_clock *manual, struct dsql_wall s
 /* Lets time pass: both clocks move. ns >= 0. From one thread at a time. */
 void dsql_manual_clock_advance(struct dsql_manual_clock *manual, int64_t ns);
 
-/* Somebody sets the wall clock: only it moves, either way. */
+/* Sets the wall clock forward or back; the monotonic one stays. */
 void dsql_manual_clock_step_wall(struct dsql_manual_clock *manual, int64_t ns);
 
 #endif

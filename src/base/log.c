@@ -34,7 +34,7 @@ bool dsql_log_level_parse(struct dsql_span text, enum dsql_log_level *level)
     return false;
 }
 
-/* False if nobody reads what is written any more. */
+/* False if the reader of the pipe has gone. */
 static bool write_all(int fd, const char *line, size_t len)
 {
     while (len > 0) {
@@ -54,7 +54,7 @@ static bool write_all(int fd, const char *line, size_t len)
  * can't be written must not stop the program: what does not go out is lost, and so is what a full
  * pipe has no room for. The SIGPIPE of a pipe
  * without a reader is sent to the thread that writes, so it is held back here and taken away,
- * unless one was waiting before: that one is somebody else's.
+ * unless one was waiting before: that one belongs to the program.
  */
 static void stderr_sink(void *arg, enum dsql_log_level level, const char *line, size_t len)
 {

@@ -1,5 +1,5 @@
 /*
- * A span is a view of bytes somebody else owns: pointer and length, not terminated, passed by
+ * A span is a view of bytes that it does not own: pointer and length, not terminated, passed by
  * value. Parsers take spans and hand out parts of them; nothing here allocates or writes.
  */
 #ifndef DSQL_BASE_SPAN_H

@@ -1,12 +1,12 @@
 /* The thread. What it changes is guarded by the ledger's lock. */
 #include "budget/fleet.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/least.h"
+#include "base/thread.h"
 
 #define LEAVE_NS (3 * DSQL_S) /* how long the last share waits until everything is given back */
 
@@ -211,12 +211,7 @@ enum dsql_rc dsql_fleet_check(const struct dsql_budget_options *o, struct dsql_e
 
 static enum dsql_rc start(struct dsql_fleet *f, struct dsql_err *err)
 {
-    /* Signals are for the program's own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&f->thread, NULL, run, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = dsql_thread_start(&f->thread, 0, run, f);
     return failed ? dsql_err_set(err, DSQL_IO, "no thread for the fleet's budget") : DSQL_OK;
 }
 

@@ -53,14 +53,15 @@ json_t *dsql_lease_scan(const char *table, const char *endpoint, json_t *from);
 /* The counter as it stands in the table. */
 struct dsql_lease_counter {
     int64_t active, updated_ms;
-    int64_t ours;  /* of `active`; what is more belongs to other programs */
-    int64_t limit; /* what our last acquisition compared with; 0: nobody of us has acquired */
+    int64_t ours; /* of `active`; what is more belongs to other programs */
+    int64_t
+        limit; /* what our last acquisition compared with; 0: no process of libdsql has acquired */
 };
 
 /* False if it is none. */
 bool dsql_lease_read_counter(const json_t *item, struct dsql_lease_counter *counter);
 
-/* Sets the counter to `active`, of which `ours`, if nobody has changed it since `seen`. */
+/* Sets the counter to `active`, of which `ours`, if it has not changed since `seen`. */
 json_t *dsql_lease_recount(const char *table, const char *endpoint,
                            const struct dsql_lease_counter *seen, int64_t active, int64_t ours,
                            int64_t now_ms);

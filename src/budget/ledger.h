@@ -43,8 +43,7 @@ struct dsql_ledger {
     struct dsql_allowance *allowance;
     struct dsql_share *shares; /* the youngest first */
     struct dsql_fallback fallback;
-    struct dsql_fleet
-        *fleet; /* NULL: this process shares with nobody, and `solo` is its allowance */
+    struct dsql_fleet *fleet; /* NULL: this process is on its own, and `solo` is its allowance */
     struct dsql_solo solo;
 };
 

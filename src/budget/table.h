@@ -42,7 +42,7 @@ struct dsql_lease_survey {
 };
 
 /* Connections that the counter has for other programs: the Go plugin. DynamoDB deletes their items
- * while they live, so that nobody can count them. */
+ * while they live, so that they cannot be counted. */
 int64_t dsql_lease_others(const struct dsql_lease_survey *survey);
 
 DSQL_MUST_USE enum dsql_rc dsql_budget_leases(const struct dsql_budget_table *t,
@@ -51,7 +51,7 @@ DSQL_MUST_USE enum dsql_rc dsql_budget_leases(const struct dsql_budget_table *t,
                                               struct dsql_err *err);
 
 /* Sets our part of the counter to what was counted and that of other programs to `others`, if
- * nobody has changed it since. */
+ * the counter has not changed since. */
 DSQL_MUST_USE enum dsql_rc dsql_budget_recount(const struct dsql_budget_table *t,
                                                const struct dsql_lease_survey *survey,
                                                int64_t others, struct dsql_wall now,

@@ -285,7 +285,7 @@ static int release(const struct dsql_args *args)
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
-/* Twice, with the counter before and after: whether somebody came or went while it was counted. */
+/* Twice, with the counter before and after: whether a process came or went while it was counted. */
 static enum dsql_rc count_twice(const struct place *place, struct dsql_wall now,
                                 struct dsql_lease_survey *survey, bool *steady,
                                 struct dsql_err *err)
@@ -419,7 +419,7 @@ const struct dsql_command dsql_cmd_budget_repair = {
     .text =
         "With leases, a process that crashes leaves the counter too high until the others find it\n"
         "silent. This counts the items twice and says what is wrong; with --apply it corrects the\n"
-        "counter, if nobody changed it meanwhile. What the Go plugin's processes hold stays as it\n"
+        "counter, if it has not changed meanwhile. What the Go plugin's processes hold stays as it\n"
         "is: DynamoDB deletes their items while the connections live. Blocks have no counter that\n"
         "could be wrong.",
     .options = repair_options,

@@ -17,7 +17,7 @@ static enum dsql_rc write_file(const char *path, struct dsql_span text, struct d
     int len = snprintf(draft, sizeof(draft), "%s.new", path);
     bool fits = len > 0 && (size_t)len < sizeof(draft);
     if (fits)
-        (void)unlink(draft); /* of an earlier start; what somebody put there is not followed */
+        (void)unlink(draft); /* of an earlier start; a link that was put there is not followed */
     int fd = fits ? open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     bool ok = fd >= 0 && write(fd, text.ptr, text.len) == (ssize_t)text.len;
     ok = fd >= 0 && close(fd) == 0 && ok && rename(draft, path) == 0;

@@ -14,7 +14,7 @@ __attribute__((noreturn)) static void become_command(const struct dsql_args *arg
     char *rest = NULL, *argv[DSQL_ARGS_MAX + 1];
     for (char *line = strtok_r(env, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         (void)putenv(line);
-    /* A delay at the start is for fleets; nobody else is at this endpoint. */
+    /* A delay at the start is for fleets; no other process uses this endpoint. */
     (void)setenv("DSQL_STAGGERED_STARTUP", "false", 0);
     size_t n = 0;
     while (n < args->operand_count && (argv[n] = strdup(args->operands[n])))

@@ -7,8 +7,8 @@
 #include "base/strbuf.h"
 #include "cli/commands.h"
 #include "cli/schema_connect.h"
-#include "local/sql_dialect.h"
-#include "local/sql_stmt.h"
+#include "local/rules/sql_dialect.h"
+#include "local/rules/sql_stmt.h"
 
 enum { ANSWER_MAX = 512, TRIES = 5 };
 

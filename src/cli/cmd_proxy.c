@@ -1,5 +1,6 @@
 /* `dsql proxy`: the pool for every language. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,10 +11,11 @@
 #include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
+#include "cli/status_pool.h"
 #include "config/config.h"
 #include "proxy/proxy.h"
 
-enum { DEFAULT_PORT = 6432 };
+enum { DEFAULT_PORT = 6432, FIRST_ACTIVATED = 3 /* SD_LISTEN_FDS_START */ };
 
 #define TURN_NS  (500 * DSQL_MS)
 #define DRAIN_NS (10 * DSQL_MS)
@@ -25,17 +27,31 @@ struct run {
     int64_t connections, drain_ns;
     const char *address; /* of /metrics; NULL for none */
     struct dsql_metrics *metrics;
-    struct dsql_pool *pool;
+    struct dsql_mono sampled;
+    _Atomic bool ending; /* read by the pages' thread */
+    char roles[DSQL_PROXY_ROLES][64];
+    struct dsql_pool *pools[DSQL_PROXY_ROLES]; /* one for each role */
+    size_t role_count;
     struct dsql_proxy *proxy;
     struct dsql_httpd *httpd;
-    struct dsql_httpd_page pages[2];
+    struct dsql_readiness readiness;
+    struct dsql_httpd_page pages[5];
+    struct dsql_status *status;
+    const char *handover_path; /* NULL: nobody takes over */
+    struct dsql_handover handover;
+    int predecessor; /* the process that hands its listeners over, or -1 */
 };
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal, reload_signal;
 
 static void on_signal(int number)
 {
     stop_signal = number;
+}
+
+static void on_hangup(int number)
+{
+    reload_signal = number;
 }
 
 static void prepare_process(void)
@@ -45,6 +61,8 @@ static void prepare_process(void)
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    action.sa_handler = on_hangup;
+    (void)sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN; /* a peer that goes away is no reason to die */
     (void)sigaction(SIGPIPE, &action, NULL);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -77,23 +95,32 @@ static enum dsql_rc read_allowed(const char *list, struct dsql_proxy_options *o,
 }
 
 /* admin is for who says so, not for who says nothing. */
-static enum dsql_rc settle_user(const struct dsql_args *args, struct dsql_pool_options *o,
-                                struct dsql_err *err)
+static enum dsql_rc settle_user(const struct dsql_args *args, struct run *run, struct dsql_err *err)
 {
     const char *user = dsql_args_get(args, "user");
     struct dsql_strbuf text;
+    struct dsql_span rest, name;
     if (!user && !getenv("DSQL_USER") && !getenv("CLUSTER_USER")) {
         (void)dsql_err_set(err, DSQL_INVALID, "which role of the database shall clients have?");
         dsql_err_hint(err, "name it with --user or DSQL_USER; admin too is served only by name");
         return DSQL_INVALID;
     }
     if (!user)
-        return DSQL_OK;
-    dsql_strbuf_init(&text, o->user, sizeof(o->user));
-    dsql_strbuf_add_str(&text, user);
-    return text.cut || text.len == 0
-               ? dsql_err_set(err, DSQL_INVALID, "--user=%s is no role", dsql_shown_str(user).text)
-               : DSQL_OK;
+        user = run->pool_options.connection.user;
+    rest = dsql_span_of(user);
+    while (rest.len > 0) {
+        (void)dsql_span_cut(rest, ',', &name, &rest);
+        if (run->role_count == DSQL_PROXY_ROLES)
+            return dsql_err_set(err, DSQL_INVALID, "a proxy serves at most %d roles",
+                                DSQL_PROXY_ROLES);
+        dsql_strbuf_init(&text, run->roles[run->role_count], sizeof(run->roles[0]));
+        dsql_strbuf_add(&text, name);
+        if (text.cut || text.len == 0)
+            return dsql_err_set(err, DSQL_INVALID, "%s is no list of roles",
+                                dsql_shown_str(user).text);
+        run->role_count++;
+    }
+    return run->role_count > 0 ? DSQL_OK : dsql_err_set(err, DSQL_INVALID, "--user names no role");
 }
 
 static enum dsql_rc settle_folder(const struct dsql_args *args, struct dsql_proxy_options *o,
@@ -109,6 +136,78 @@ static enum dsql_rc settle_folder(const struct dsql_args *args, struct dsql_prox
                ? dsql_err_set(err, DSQL_INVALID, "--socket-dir=%s is no folder to write to",
                               dsql_shown_str(folder).text)
                : DSQL_OK;
+}
+
+/* A text of the command line into a field of the options. */
+static enum dsql_rc take_text(const struct dsql_args *args, const char *name, char *to, size_t size,
+                              struct dsql_err *err)
+{
+    const char *value = dsql_args_get(args, name);
+    struct dsql_strbuf text;
+    if (!value)
+        return DSQL_OK;
+    dsql_strbuf_init(&text, to, size);
+    dsql_strbuf_add_str(&text, value);
+    return text.cut || text.len == 0
+               ? dsql_err_set(err, DSQL_INVALID, "--%s=%s is too long or empty", name,
+                              dsql_shown_str(value).text)
+               : DSQL_OK;
+}
+
+static bool put_name(struct dsql_span from, char to[DSQL_USER_NAME])
+{
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, to, DSQL_USER_NAME);
+    dsql_strbuf_add(&text, from);
+    return !text.cut && text.len > 0;
+}
+
+/* USER:ROLE,... */
+static enum dsql_rc read_map(const char *list, struct run *run, struct dsql_err *err)
+{
+    struct dsql_proxy_options *o = &run->options;
+    struct dsql_span rest = dsql_span_of(list), pair, user, role;
+    while (rest.len > 0) {
+        (void)dsql_span_cut(rest, ',', &pair, &rest);
+        if (o->map_count == DSQL_PROXY_NAMES || !dsql_span_cut(pair, ':', &user, &role) ||
+            !put_name(user, o->map[o->map_count].user) ||
+            !put_name(role, o->map[o->map_count].role))
+            return dsql_err_set(err, DSQL_INVALID, "--map=%s is no list of USER:ROLE",
+                                dsql_shown_str(list).text);
+        size_t i = 0;
+        while (i < run->role_count && strcmp(run->roles[i], o->map[o->map_count].role) != 0)
+            i++;
+        if (i == run->role_count) {
+            (void)dsql_err_set(err, DSQL_INVALID, "--map names the role %s, which is not served",
+                               dsql_shown(role).text);
+            dsql_err_hint(err, "name it with --user too");
+            return DSQL_INVALID;
+        }
+        o->map_count++;
+    }
+    return DSQL_OK;
+}
+
+static enum dsql_rc read_entry(const struct dsql_args *args, struct run *run, struct dsql_err *err)
+{
+    struct dsql_proxy_options *o = &run->options;
+    const char *map = dsql_args_get(args, "map");
+    enum dsql_rc rc = take_text(args, "listen", o->address, sizeof(o->address), err);
+    if (!rc)
+        rc = take_text(args, "users", o->users_file, sizeof(o->users_file), err);
+    if (!rc)
+        rc = take_text(args, "cert", o->certificate, sizeof(o->certificate), err);
+    if (!rc)
+        rc = take_text(args, "key", o->key, sizeof(o->key), err);
+    if (!rc)
+        rc = take_text(args, "operators", o->operators, sizeof(o->operators), err);
+    if (!rc)
+        rc = dsql_args_number(args, "user-clients", 1, 1000000, &o->user_clients_max, err);
+    if (!rc)
+        rc = dsql_args_duration(args, "login", DSQL_MS, DSQL_H, &o->login_ns, err);
+    if (!rc && map)
+        rc = read_map(map, run, err);
+    return rc;
 }
 
 static enum dsql_rc read_options(const struct dsql_args *args, struct run *run,
@@ -132,6 +231,15 @@ static enum dsql_rc read_options(const struct dsql_args *args, struct run *run,
         rc = dsql_args_number(args, "connections", 1, 10000, &run->connections, err);
     if (!rc)
         rc = dsql_args_number(args, "clients", 1, 1000000, &o->clients_max, err);
+    int64_t retries = 0;
+    if (!rc)
+        rc = dsql_args_number(args, "retry-conflicts", 0, 100, &retries, err);
+    o->retries = (int)retries;
+    const char *compat = dsql_args_get(args, "compat");
+    o->strict = compat && strcmp(compat, "off") == 0;
+    if (!rc && compat && !o->strict && strcmp(compat, "on") != 0)
+        rc = dsql_err_set(err, DSQL_INVALID, "--compat=%s is neither on nor off",
+                          dsql_shown_str(compat).text);
     if (!rc)
         rc = dsql_args_duration(args, "wait", DSQL_MS, DSQL_H, &o->wait_ns, err);
     if (!rc)
@@ -140,14 +248,16 @@ static enum dsql_rc read_options(const struct dsql_args *args, struct run *run,
     if (!rc && allowed)
         rc = read_allowed(allowed, o, err);
     if (!rc)
-        rc = settle_user(args, &run->pool_options, err);
+        rc = settle_user(args, run, err);
     if (!rc)
         rc = settle_folder(args, o, err);
+    if (!rc)
+        rc = read_entry(args, run, err);
     if (!rc && run->address && !dsql_httpd_is_address(run->address))
         rc = dsql_err_set(err, DSQL_INVALID, "--address=%s is no address such as 127.0.0.1:9464",
                           dsql_shown_str(run->address).text);
     o->port = (uint16_t)port;
-    if (!rc && run->pool_options.endpoint[0] == '\0') {
+    if (!rc && run->pool_options.connection.endpoint[0] == '\0') {
         rc = dsql_err_set(err, DSQL_INVALID, "no endpoint");
         dsql_err_hint(err, "set DSQL_ENDPOINT; to try it without a cluster: "
                            "'dsql local exec -- dsql proxy'");
@@ -157,14 +267,72 @@ static enum dsql_rc read_options(const struct dsql_args *args, struct run *run,
 
 /* ------------------------------------------------------------ the run */
 
+/* Ready: each pool has a connection, and the proxy does not end. */
+static bool is_ready(void *arg, struct dsql_strbuf *why)
+{
+    const struct run *run = arg;
+    if (stop_signal || run->ending) {
+        dsql_strbuf_add_str(why, "the proxy is ending");
+        return false;
+    }
+    for (size_t i = 0; i < run->role_count; i++) {
+        struct dsql_pool_stats stats;
+        dsql_pool_stats(run->pools[i], &stats);
+        if (stats.ready + stats.in_use > 0)
+            continue;
+        dsql_strbuf_addf(why, "no connection for the role %s: %s", run->roles[i],
+                         stats.error_count > 0 ? stats.errors[0].message : "none is open yet");
+        return false;
+    }
+    return true;
+}
+
+/* What the status page shows: the connections of all roles together. */
+static void look(void *arg, struct dsql_status_view *view)
+{
+    const struct run *run = arg;
+    const struct dsql_pool_options *o = &run->pool_options;
+    struct dsql_status_pool source = {
+        .pool = run->pools[0],
+        .lifetime_ns = o->lifetime.base_ns + o->lifetime.jitter_ns / 2,
+        .guard_ns = o->lifetime.guard_window_ns,
+    };
+    dsql_status_look_at_pool(&source, view);
+    for (size_t i = 1; i < run->role_count; i++) {
+        struct dsql_status_view other;
+        source.pool = run->pools[i];
+        dsql_status_look_at_pool(&source, &other);
+        dsql_status_add(view, &other);
+    }
+}
+
 static enum dsql_rc start_pages(struct run *run, struct dsql_err *err)
 {
     struct dsql_config_report report;
+    const struct dsql_status_options options = {
+        .title = "dsql proxy",
+        .endpoint = run->pool_options.connection.endpoint,
+        .user = run->roles[0],
+        .metrics = run->metrics,
+        .look = look,
+        .look_arg = run,
+        .clock = &dsql_clock_system,
+    };
     if (!run->address)
         return DSQL_OK;
+    if (dsql_status_new(&options, &run->status))
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     dsql_config_load(&run->config, &report, (const char *const *)environ);
-    run->pages[0] = (struct dsql_httpd_page){"/metrics", dsql_page_metrics, run->metrics};
-    run->pages[1] = (struct dsql_httpd_page){"/healthz", dsql_page_healthz, NULL};
+    run->readiness = (struct dsql_readiness){is_ready, run};
+    const struct dsql_httpd_page pages[] = {
+        {"/", dsql_page_status_html, run->status},
+        {"/status.json", dsql_page_status_json, run->status},
+        {"/metrics", dsql_page_metrics, run->metrics},
+        {"/healthz", dsql_page_healthz, NULL},
+        {"/readyz", dsql_page_readyz, &run->readiness},
+    };
+    static_assert(sizeof(pages) == sizeof(run->pages), "there is a place for each page");
+    memcpy(run->pages, pages, sizeof(pages));
     return dsql_httpd_start(&(struct dsql_httpd_options){.address = run->address,
                                                          .hosts = run->config.metrics_hosts,
                                                          .pages = run->pages,
@@ -172,23 +340,100 @@ static enum dsql_rc start_pages(struct run *run, struct dsql_err *err)
                             &run->httpd, err);
 }
 
+static int64_t share(int64_t whole, size_t parts)
+{
+    int64_t part = whole / (int64_t)parts;
+    return part > 0 ? part : 1;
+}
+
+/* One pool for each role. Connections and connects of the process are shared out evenly, so that
+ * all of them together stay within what one pool would have. */
+static enum dsql_rc open_pools(struct run *run, struct dsql_err *err)
+{
+    struct dsql_pool_options *o = &run->pool_options;
+    if (run->connections > 0)
+        dsql_pool_options_resize(o, run->connections);
+    run->connections = o->sizing.max_open;
+    if (run->role_count > 1) {
+        dsql_pool_options_resize(o, share(o->sizing.max_open, run->role_count));
+        o->budget.rate = share(o->budget.rate, run->role_count);
+        o->budget.burst = share(o->budget.burst, run->role_count);
+    }
+    for (size_t i = 0; i < run->role_count; i++) {
+        memcpy(o->connection.user, run->roles[i], sizeof(o->connection.user));
+        enum dsql_rc rc = dsql_pool_open(o, &run->pools[i], err);
+        if (rc)
+            return rc;
+    }
+    return DSQL_OK;
+}
+
+/* Sockets that systemd listens on for this process (sd_listen_fds(3)). */
+static enum dsql_rc take_activated(struct dsql_proxy_options *o, struct dsql_err *err)
+{
+    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+    if (!count || !pid || strtol(pid, NULL, 10) != (long)getpid())
+        return DSQL_OK;
+    long n = strtol(count, NULL, 10);
+    if (n < 1 || n > DSQL_PROXY_LISTENERS) {
+        (void)dsql_err_set(err, DSQL_INVALID, "LISTEN_FDS=%s: the proxy takes one socket or two",
+                           dsql_shown_str(count).text);
+        dsql_err_hint(err, "one for TCP, one Unix socket");
+        return DSQL_INVALID;
+    }
+    for (int i = 0; i < (int)n; i++) {
+        (void)fcntl(FIRST_ACTIVATED + i, F_SETFD, FD_CLOEXEC);
+        o->listeners[o->listener_count++] = FIRST_ACTIVATED + i;
+    }
+    return DSQL_OK;
+}
+
+/* Where clients come in: systemd's sockets, those of the proxy that is replaced, or own ones. */
+static enum dsql_rc take_listeners(struct run *run, struct dsql_err *err)
+{
+    struct dsql_proxy_options *o = &run->options;
+    enum dsql_rc rc = take_activated(o, err);
+    run->predecessor = -1;
+    if (rc || !run->handover_path)
+        return rc;
+    if (o->listener_count > 0)
+        return dsql_err_set(err, DSQL_INVALID,
+                            "--handover and sockets of systemd exclude each other");
+    rc = dsql_handover_ask(run->handover_path, o->listeners, &o->listener_count, &run->predecessor,
+                           err);
+    o->owns_path = o->listener_count > 0;
+    return rc;
+}
+
+/* The process that had the listeners before ends, and this one waits for its own successor. */
+static enum dsql_rc take_over(struct run *run, struct dsql_err *err)
+{
+    if (!run->handover_path)
+        return DSQL_OK;
+    if (run->predecessor >= 0)
+        dsql_handover_finish(run->predecessor);
+    run->predecessor = -1;
+    return dsql_handover_open(&run->handover, run->proxy, run->handover_path, err);
+}
+
 static enum dsql_rc start(struct run *run, struct dsql_err *err)
 {
-    if (dsql_metrics_new(run->pool_options.service, &run->metrics))
+    if (dsql_metrics_new(run->pool_options.budget.service, &run->metrics))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     run->pool_options.metrics = run->metrics;
-    if (run->connections > 0)
-        dsql_pool_options_resize(&run->pool_options, run->connections);
-    enum dsql_rc rc = dsql_pool_open(&run->pool_options, &run->pool, err);
+    enum dsql_rc rc = open_pools(run, err);
     run->proxy = calloc(1, sizeof(*run->proxy));
     if (!rc && !run->proxy)
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     if (!rc) {
-        rc = dsql_proxy_open(run->proxy, &run->options, run->pool, dsql_log_default(), err);
+        rc = dsql_proxy_open(run->proxy, &run->options, run->pools, run->role_count,
+                             dsql_log_default(), err);
         if (rc)
             run->proxy->options.port = 0;
     }
-    return rc ? rc : start_pages(run, err);
+    if (!rc)
+        rc = start_pages(run, err);
+    return rc ? rc : take_over(run, err);
 }
 
 static void say_hello(const struct run *run)
@@ -196,26 +441,71 @@ static void say_hello(const struct run *run)
     const struct dsql_pool_options *o = &run->pool_options;
     printf("dsql proxy: at most %lld connections to %s\n\n"
            "    psql -h localhost -p %u -U %s %s\n",
-           (long long)o->max_open, o->endpoint, (unsigned)run->proxy->options.port, o->user,
-           o->database);
+           (long long)run->connections, o->connection.endpoint, (unsigned)run->proxy->options.port,
+           run->roles[0], o->connection.database);
     if (run->options.socket_folder[0])
         printf("    psql -h %s -p %u -U %s %s\n", run->options.socket_folder,
-               (unsigned)run->proxy->options.port, o->user, o->database);
+               (unsigned)run->proxy->options.port, run->roles[0], o->connection.database);
     if (run->httpd)
-        printf("\nmetrics: %smetrics\n", dsql_httpd_url(run->httpd));
+        printf("\nstatus page: %s\nmetrics: %smetrics\n", dsql_httpd_url(run->httpd),
+               dsql_httpd_url(run->httpd));
     printf("\nCtrl-C ends it.\n");
     (void)fflush(stdout);
     dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_READY,
              DSQL_F("port", (int64_t)run->proxy->options.port));
 }
 
+static void reload(struct dsql_proxy *proxy)
+{
+    struct dsql_err err;
+    reload_signal = 0;
+    if (dsql_proxy_reload(proxy, &err))
+        dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_NOT_RELOADED,
+                 DSQL_F("detail", (const char *)err.message));
+    else
+        dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_RELOADED);
+}
+
+/* Once a second. */
+static void sample(struct run *run)
+{
+    struct dsql_mono now = dsql_clock_mono(&dsql_clock_system);
+    if (dsql_mono_since(now, run->sampled) < DSQL_S)
+        return;
+    run->sampled = now;
+    dsql_proxy_sample(run->proxy, run->metrics);
+    if (run->status)
+        (void)dsql_status_sample(run->status);
+}
+
+/* Another process takes the new clients; those that are here may leave by themselves. */
+static void outlive_clients(struct run *run)
+{
+    struct dsql_proxy *proxy = run->proxy;
+    dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_HANDED_OVER,
+             DSQL_F("clients", (int64_t)proxy->client_count));
+    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->drain_ns);
+    while (proxy->client_count > 0 && !stop_signal &&
+           dsql_mono_before(dsql_clock_mono(&dsql_clock_system), until)) {
+        dsql_proxy_turn(proxy, TURN_NS);
+        sample(run);
+    }
+}
+
 static void serve(struct run *run)
 {
     struct dsql_proxy *proxy = run->proxy;
-    while (!stop_signal)
+    while (!stop_signal && !run->handover.done) {
         dsql_proxy_turn(proxy, TURN_NS);
+        sample(run);
+        if (reload_signal)
+            reload(proxy);
+    }
+    if (run->handover.done)
+        outlive_clients(run);
     dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_DRAINING,
              DSQL_F("clients", (int64_t)proxy->client_count));
+    run->ending = true;
     stop_signal = 0; /* a second one ends the wait */
     struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->drain_ns);
     while (!dsql_proxy_drain(proxy) && !stop_signal &&
@@ -227,10 +517,15 @@ static void serve(struct run *run)
 static void end(struct run *run)
 {
     dsql_httpd_stop(run->httpd);
-    bool opened = run->proxy && run->proxy->pool;
+    dsql_status_destroy(run->status);
+    dsql_handover_close(&run->handover);
+    if (run->predecessor >= 0)
+        close(run->predecessor);
+    bool opened = run->proxy && run->proxy->role_count > 0;
     if (opened)
         dsql_proxy_close(run->proxy);
-    dsql_pool_close(run->pool);
+    for (size_t i = 0; i < run->role_count; i++)
+        dsql_pool_close(run->pools[i]);
     if (opened)
         dsql_proxy_fini(run->proxy);
     free(run->proxy);
@@ -246,7 +541,11 @@ static int run_proxy(const struct dsql_args *args)
         return dsql_complain(&err);
     }
     prepare_process();
+    run->predecessor = -1;
+    run->handover_path = dsql_args_get(args, "handover");
     enum dsql_rc rc = read_options(args, run, &err);
+    if (!rc)
+        rc = take_listeners(run, &err);
     if (!rc)
         rc = start(run, &err);
     if (!rc) {
@@ -262,16 +561,34 @@ static int run_proxy(const struct dsql_args *args)
 }
 
 static const struct dsql_option options[] = {
-    {"port", 'p', "N", "where it listens on 127.0.0.1 (6432); 0 for any"},
+    {"port", 'p', "N", "where it listens (6432); 0 for any"},
+    {"listen", 0, "ADDRESS",
+     "the numeric address it listens on (127.0.0.1); others need --users and --cert"},
     {"socket-dir", 0, "DIR", "listen on a Unix socket in this folder too"},
-    {"user", 'U', "ROLE", "the role of the database that clients have (DSQL_USER)"},
+    {"user", 'U', "ROLE,...",
+     "the roles of the database that clients may have (DSQL_USER); admin only if named"},
     {"allow", 0, "NAME,...",
      "users of this machine who may come in, beside the proxy's own and root"},
+    {"users", 0, "FILE", "names and passwords of clients, as PgBouncer's auth_file"},
+    {"map", 0, "USER:ROLE,...", "users that have another role than that of their name"},
+    {"cert", 0, "FILE", "the certificate and its chain for TLS to clients (PEM)"},
+    {"key", 0, "FILE", "its key, if it is not in the file of --cert"},
+    {"operators", 0, "NAME,...", "users with a password who may connect to the database dsql"},
+    {"user-clients", 0, "N", "clients of one user at most (no limit)"},
+    {"login", 0, "DURATION", "how long a client may take to log in (30s)"},
     {"connections", 'c', "N", "connections to the database at most (DSQL_POOL_MAX_OPEN)"},
     {"clients", 0, "N", "clients at most (10000)"},
+    {"compat", 0, "on|off",
+     "answer refused settings of tools that would change no result as done (on)"},
+    {"retry-conflicts", 0, "N",
+     "run a transaction that met a conflict at COMMIT again, at most N times, if the answers that "
+     "the client has are the same (0: never)"},
     {"wait", 0, "DURATION", "how long a client waits for a connection (30s)"},
     {"drain", 0, "DURATION", "how long SIGTERM waits for transactions that are open (30s)"},
-    {"address", 0, "HOST:PORT", "where /metrics and /healthz are; nowhere unless given"},
+    {"handover", 0, "PATH",
+     "a Unix socket over which a new process with this option takes over from an old one"},
+    {"address", 0, "HOST:PORT",
+     "where the status page, /metrics, /healthz and /readyz are; nowhere unless given"},
 };
 
 const struct dsql_command dsql_cmd_proxy = {
@@ -284,13 +601,21 @@ const struct dsql_command dsql_cmd_proxy = {
         "lent to a client for one transaction. Prepared statements and settings follow the client "
         "from one connection to the next.\n"
         "\n"
-        "It listens on 127.0.0.1 and, with --socket-dir, on a Unix socket, nowhere else. The kernel "
+        "It listens on 127.0.0.1 and, with --socket-dir, on a Unix socket. The kernel "
         "says whose the other end of a connection is: the user who started the proxy, root and those "
-        "of --allow come in, without a password. All have the one role of --user or DSQL_USER.\n"
+        "of --allow come in, without a password, with one of the roles of --user or DSQL_USER. "
+        "With --users every client that comes by TCP gives a password (SCRAM-SHA-256), and with "
+        "--cert it may use TLS; with both, --listen opens the proxy to other machines. SIGHUP reads "
+        "the users and the certificate again.\n"
         "\n"
         "DSQL_ENDPOINT, AWS credentials and the pool's settings come from the environment, as for "
         "every program with the library ('dsql help config'). SIGTERM ends it once the transactions "
         "that are open have ended, at most after --drain.\n"
+        "\n"
+        "Sockets that systemd listens on (LISTEN_FDS) take the place of --port, --listen and "
+        "--socket-dir. With --handover a second process started with the same options takes the "
+        "listening sockets over: no client is refused, and the first one ends once its clients are "
+        "gone, at most after --drain.\n"
         "\n"
         "docs/proxy.md says what a client may notice, and what is not there yet.",
     .options = options,

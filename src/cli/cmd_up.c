@@ -33,7 +33,7 @@ struct up {
     bool json, lifetime_given;
     const char *address; /* of the status page; "off" for none */
     sigset_t stop;
-    bool stopped; /* by a signal, or because nobody reads what we say */
+    bool stopped; /* by a signal, or because the reader of our output has gone */
     struct dsql_up_local local;
     struct dsql_metrics *metrics;
     struct dsql_pool *pool;
@@ -121,19 +121,19 @@ static enum dsql_rc open_pool(struct up *up, struct dsql_err *err)
     if (rc)
         return rc;
     o->mode = DSQL_POOL_RESERVOIR;
-    o->max_open = o->target_ready = up->connections;
-    o->low_watermark = 0; /* we watch it fill */
-    o->staggered_startup_ns = 0;
+    o->sizing.max_open = o->sizing.target_ready = up->connections;
+    o->sizing.low_watermark = 0; /* we watch it fill */
+    o->budget.staggered_startup_ns = 0;
     if (up->local.pid > 0)
-        o->budget = DSQL_BUDGET_LOCAL; /* nobody shares this endpoint */
+        o->budget.kind = DSQL_BUDGET_LOCAL; /* no other process uses this endpoint */
     o->metrics = up->metrics;
     if (up->lifetime_given || !getenv("DSQL_RESERVOIR_BASE_LIFETIME")) {
-        o->base_lifetime_ns = up->lifetime_ns;
-        o->lifetime_jitter_ns = up->lifetime_ns / 5 * 2;
-        o->guard_window_ns = up->lifetime_ns / 10;
+        o->lifetime.base_ns = up->lifetime_ns;
+        o->lifetime.jitter_ns = up->lifetime_ns / 5 * 2;
+        o->lifetime.guard_window_ns = up->lifetime_ns / 10;
     }
-    up->source.lifetime_ns = o->base_lifetime_ns + o->lifetime_jitter_ns / 2;
-    up->source.guard_ns = o->guard_window_ns;
+    up->source.lifetime_ns = o->lifetime.base_ns + o->lifetime.jitter_ns / 2;
+    up->source.guard_ns = o->lifetime.guard_window_ns;
     rc = dsql_pool_open(o, &up->pool, err);
     up->source.pool = up->pool;
     return rc;
@@ -143,8 +143,8 @@ static enum dsql_rc start_page(struct up *up, struct dsql_err *err)
 {
     const struct dsql_status_options options = {
         .title = "dsql up",
-        .endpoint = up->pool_options.endpoint,
-        .user = up->pool_options.user,
+        .endpoint = up->pool_options.connection.endpoint,
+        .user = up->pool_options.connection.user,
         .metrics = up->metrics,
         .operation = DSQL_UP_OPERATION,
         .look = dsql_status_look_at_pool,
@@ -178,7 +178,8 @@ static void say_hello(const struct up *up)
     if (up->json)
         return;
     printf("dsql up: %lld connections to %s in reservoir mode, %lld threads\n",
-           (long long)up->connections, up->pool_options.endpoint, (long long)up->threads);
+           (long long)up->connections, up->pool_options.connection.endpoint,
+           (long long)up->threads);
     if (up->httpd)
         printf("status page: %s%s\n", dsql_httpd_url(up->httpd),
                dsql_httpd_has_moved(up->httpd) ? " (the usual port is taken)" : "");
@@ -206,7 +207,8 @@ static enum dsql_rc wait_for_fill(struct up *up, struct dsql_err *err)
         bool hopeless =
             stats.error_count > 0 && dsql_rc_class(stats.errors[0].rc) == DSQL_CLASS_DENIED;
         if (open == 0 && (hopeless || late)) {
-            (void)dsql_err_set(err, DSQL_LOST, "no connection to %s: %s", up->pool_options.endpoint,
+            (void)dsql_err_set(err, DSQL_LOST, "no connection to %s: %s",
+                               up->pool_options.connection.endpoint,
                                stats.error_count ? stats.errors[0].message : "it takes too long");
             dsql_err_hint(err, "%s%s'dsql doctor' tells more",
                           stats.error_count ? stats.errors[0].hint : "",
@@ -235,7 +237,7 @@ static void watch(struct up *up, struct dsql_mono started)
             continue;
         dsql_up_print_second(stdout, second, &sample);
         if (fflush(stdout) != 0)
-            up->stopped = true; /* nobody reads it any more */
+            up->stopped = true; /* its reader has gone */
     }
 }
 
@@ -250,15 +252,17 @@ static int work_and_watch(struct up *up)
     if (rc)
         return dsql_complain(&err);
     const struct dsql_pool_options *pool = &up->pool_options;
-    bool shared = pool->budget == DSQL_BUDGET_BLOCKS ||
-                  (pool->budget == DSQL_BUDGET_LEASES && pool->limiter_table[0] != '\0');
-    struct dsql_up_summary summary = {.endpoint = up->pool_options.endpoint,
-                                      .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
-                                      .connections = up->connections,
-                                      .threads = up->threads,
-                                      .accounts = up->accounts,
-                                      .rate = (double)(shared ? pool->cluster_rate : pool->rate),
-                                      .burst = shared ? pool->cluster_burst : pool->burst};
+    bool shared =
+        pool->budget.kind == DSQL_BUDGET_BLOCKS ||
+        (pool->budget.kind == DSQL_BUDGET_LEASES && pool->budget.limiter_table[0] != '\0');
+    struct dsql_up_summary summary = {
+        .endpoint = up->pool_options.connection.endpoint,
+        .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
+        .connections = up->connections,
+        .threads = up->threads,
+        .accounts = up->accounts,
+        .rate = (double)(shared ? pool->budget.cluster_rate : pool->budget.rate),
+        .burst = shared ? pool->budget.cluster_burst : pool->budget.burst};
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system);
     rc = dsql_up_work_start(up->work, &err);
     if (!rc)

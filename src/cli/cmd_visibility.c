@@ -69,16 +69,18 @@ static enum dsql_rc place_open(const struct dsql_args *args, struct place *place
     enum dsql_rc rc = dsql_pool_options_env(&options, err);
     if (rc)
         return rc;
-    override(options.endpoint, sizeof(options.endpoint), dsql_args_get(args, "endpoint"));
-    override(options.region, sizeof(options.region), dsql_args_get(args, "region"));
-    override(options.user, sizeof(options.user), dsql_args_get(args, "user"));
-    if (!options.endpoint[0]) {
+    override(options.connection.endpoint, sizeof(options.connection.endpoint),
+             dsql_args_get(args, "endpoint"));
+    override(options.connection.region, sizeof(options.connection.region),
+             dsql_args_get(args, "region"));
+    override(options.connection.user, sizeof(options.connection.user), dsql_args_get(args, "user"));
+    if (!options.connection.endpoint[0]) {
         (void)dsql_err_set(err, DSQL_INVALID, "which cluster?");
         dsql_err_hint(err, "give --endpoint or set DSQL_ENDPOINT");
         return DSQL_INVALID;
     }
     dsql_pool_options_resize(&options, CONNECTIONS);
-    options.staggered_startup_ns = 0;
+    options.budget.staggered_startup_ns = 0;
     rc = dsql_pool_open(&options, &place->pool, err);
     if (!rc)
         rc = dsql_visibility_open(place->pool, NULL, &place->visibility, err);
@@ -188,11 +190,12 @@ const struct dsql_command dsql_cmd_visibility_check = {
     .name = "visibility check",
     .operands = "",
     .summary = "compare runs, their search attributes and the counters",
-    .text = "Reads every run with its postings, 100 at a time, and compares the counters of each "
-            "namespace with its runs in one snapshot. Writes that are under way are no finding. "
-            "Ends with status 1 if there is any. Changes nothing.\n"
-            "\n"
-            "    dsql visibility check --json",
+    .text =
+        "Reads every run with its postings and the parts of its memo, 100 at a time, and "
+        "compares the counters of each namespace with its runs in one snapshot. Writes that are under way are no finding. "
+        "Ends with status 1 if there is any. Changes nothing.\n"
+        "\n"
+        "    dsql visibility check --json",
     .options = options,
     .option_count = DSQL_COUNT_OF(options),
     .run = run_check,

@@ -55,7 +55,7 @@ struct dsql_args {
 /* Says on standard error what went wrong and what to do, and gives the exit status for it. */
 int dsql_complain(const struct dsql_err *err);
 
-/* Says on standard error which settings are not what somebody wanted them to be. */
+/* Says on standard error which settings are not as they were set. */
 struct dsql_config_report;
 void dsql_complain_of_settings(const struct dsql_config_report *report);
 

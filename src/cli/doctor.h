@@ -31,7 +31,7 @@ enum { DSQL_DOCTOR_STATES = DSQL_DOCTOR_SKIP + 1, DSQL_DOCTOR_TEXT_MAX = 640 };
 
 struct dsql_doctor {
     bool json;
-    int64_t timeout_ns; /* for each step that asks somebody */
+    int64_t timeout_ns; /* for each step that asks a server */
     size_t count[DSQL_DOCTOR_STATES];
 
     struct dsql_config config;

@@ -18,7 +18,7 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
 {
     if (!r->exists) {
         dsql_doctor_say(doctor, DSQL_FOUND_BUDGET_OK,
-                        "table %s is there; nobody has used it for this cluster yet",
+                        "table %s is there; it has no entry for this cluster yet",
                         dsql_config_budget_table(&doctor->config));
         return;
     }
@@ -36,7 +36,7 @@ static void say_blocks(struct dsql_doctor *doctor, const struct dsql_registry *r
 
 static void say_leases(struct dsql_doctor *doctor, const struct dsql_lease_survey *leases, bool ttl)
 {
-    /* Of the plugin's leases nobody knows how many there should be. */
+    /* How many leases the plugin should have is unknown. */
     bool wrong =
         leases->exists && leases->counter.active - dsql_lease_others(leases) != leases->renewed;
     dsql_doctor_say(doctor,

@@ -190,7 +190,7 @@ static void say_refused(struct dsql_doctor *doctor, struct dsql_pool *pool,
         dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_WRONG,
                         "the cluster's clock and this machine's differ by minutes");
     else if (!told)
-        dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "nobody to compare with");
+        dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "no other clock to compare with");
 }
 
 static enum dsql_rc open_one(struct dsql_doctor *doctor, struct dsql_pool **pool,
@@ -200,12 +200,14 @@ static enum dsql_rc open_one(struct dsql_doctor *doctor, struct dsql_pool **pool
     enum dsql_rc rc = dsql_pool_options_env(&options, err);
     if (rc)
         return rc;
-    (void)snprintf(options.hostaddr, sizeof(options.hostaddr), "%s", doctor->hostaddr);
+    (void)snprintf(options.connection.hostaddr, sizeof(options.connection.hostaddr), "%s",
+                   doctor->hostaddr);
     options.mode = DSQL_POOL_RESERVOIR;
-    options.max_open = options.target_ready = options.low_watermark = 1;
-    options.initial_fill_timeout_ns = options.connect_timeout_ns = doctor->timeout_ns;
-    options.staggered_startup_ns = 0;
-    options.budget = DSQL_BUDGET_LOCAL;
+    options.sizing.max_open = options.sizing.target_ready = options.sizing.low_watermark = 1;
+    options.sizing.initial_fill_timeout_ns = options.connection.connect_timeout_ns =
+        doctor->timeout_ns;
+    options.budget.staggered_startup_ns = 0;
+    options.budget.kind = DSQL_BUDGET_LOCAL;
     options.credentials = doctor->credentials;
     return dsql_pool_open(&options, pool, err);
 }
@@ -216,7 +218,7 @@ static void check_connect(struct dsql_doctor *doctor)
         dsql_doctor_say(doctor, DSQL_FOUND_CONNECT_SKIPPED, "needs %s",
                         doctor->reachable ? "a token" : "an endpoint that answers");
         if (!ask_sts(doctor))
-            dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "nobody to compare with");
+            dsql_doctor_say(doctor, DSQL_FOUND_CLOCK_SKIPPED, "no other clock to compare with");
         return;
     }
     struct dsql_pool *pool = NULL;

@@ -163,7 +163,7 @@ static void judge_certificate(struct dsql_doctor *doctor, SSL *ssl)
 {
     X509 *certificate = SSL_get1_peer_certificate(ssl);
     long verdict = SSL_get_verify_result(ssl);
-    char issuer[128] = "nobody";
+    char issuer[128] = "an unknown issuer";
     int days = 0, seconds = 0;
     if (certificate) {
         common_name(X509_get_issuer_name(certificate), issuer, sizeof(issuer));

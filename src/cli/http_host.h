@@ -1,7 +1,7 @@
 /*
  * Which names an HTTP endpoint answers to. A web page can point a name of its own at 127.0.0.1 (DNS
  * rebinding); the browser then lets the page read what the endpoint answers. The request still
- * carries the page's name in its Host header, so names that nobody allowed are refused. Numeric
+ * carries the page's name in its Host header, so names that were not allowed are refused. Numeric
  * addresses are always fine: rebinding needs a name.
  */
 #ifndef DSQL_CLI_HTTP_HOST_H

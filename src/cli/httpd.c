@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "base/shown.h"
+#include "base/thread.h"
 #include "cli/http_host.h"
 
 enum { BACKLOG = 64, HOST_TEXT_MAX = 256, PORT_TEXT_MAX = 6 };
@@ -298,19 +299,18 @@ static void name_url(struct dsql_httpd *httpd, const char *host)
                    httpd->port);
 }
 
-/* Signals are for the main thread: one that the endpoint's thread took would wake nobody. */
+/* Signals are for the main thread: one that the endpoint's thread took would be lost. */
 static struct MHD_Daemon *start_daemon(struct dsql_httpd *httpd, int listener)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    dsql_signals_hold(&before);
     struct MHD_Daemon *daemon =
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request,
                          httpd, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
                          (unsigned)DSQL_HTTPD_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
                          (unsigned)DSQL_HTTPD_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                          (size_t)DSQL_HTTPD_REQUEST_MAX, MHD_OPTION_END);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    dsql_signals_release(&before);
     return daemon;
 }
 

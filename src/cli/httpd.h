@@ -2,8 +2,8 @@
  * A small HTTP endpoint for a process that wants to be watched: GET and HEAD of a few fixed paths,
  * answered by callbacks on one thread of its own. For people and collectors, not for the public: it
  * listens where it is told, which by default is this machine only, and bounds what a client can
- * take (connections, time, bytes of a request). A request whose Host header is a name that nobody
- * allowed is refused: http_host.h.
+ * take (connections, time, bytes of a request). A request whose Host header is a name that was
+ * not allowed is refused: http_host.h.
  *
  *     static const struct dsql_httpd_page pages[] = {{"/healthz", dsql_page_healthz, NULL}};
  *     rc = dsql_httpd_start(&(struct dsql_httpd_options){.address = "127.0.0.1:9464", .pages =
@@ -57,7 +57,7 @@ bool dsql_httpd_is_address(const char *address);
 
 /*
  * Listens and answers from now on. DSQL_INVALID if the address can't be read; DSQL_IO, with a hint,
- * if nobody can listen there (the port is taken, the address is not this machine's).
+ * if it cannot listen there (the port is taken, the address is not this machine's).
  */
 DSQL_MUST_USE enum dsql_rc dsql_httpd_start(const struct dsql_httpd_options *options,
                                             struct dsql_httpd **httpd, struct dsql_err *err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "local/trust_files.h"
+#include "local/process/trust_files.h"
 
 #define LOCALHOST "localhost"
 

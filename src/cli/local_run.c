@@ -11,8 +11,9 @@
 #include "cli/pages.h"
 #include "config/config.h"
 
-#define TURN_NS   (100 * DSQL_MS)
-#define REPORT_NS DSQL_M /* of the endpoint's own clock */
+#define TURN_NS     (100 * DSQL_MS)
+#define REPORT_NS   DSQL_M /* of the endpoint's own clock */
+#define CHILDREN_NS (5 * DSQL_MS)
 
 static volatile sig_atomic_t stop_signal;
 
@@ -81,6 +82,7 @@ static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t chil
                          int *child_status, struct dsql_err *err)
 {
     struct dsql_mono reported = dsql_front_now(&local->front);
+    struct dsql_mono waited = dsql_clock_mono(local->options.clock);
     while (!stop_signal) {
         dsql_front_turn(&local->front, TURN_NS);
         if (seen)
@@ -90,6 +92,9 @@ static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t chil
             dsql_front_report(&local->front, false);
             reported = now;
         }
+        if (dsql_mono_since(dsql_clock_mono(local->options.clock), waited) < CHILDREN_NS)
+            continue; /* a busy loop turns many thousand times a second */
+        waited = dsql_clock_mono(local->options.clock);
         if (child > 0 && waitpid(child, child_status, WNOHANG) == child)
             return DSQL_OK;
         if (waitpid(local->pg.pid, NULL, WNOHANG) == local->pg.pid) {

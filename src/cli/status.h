@@ -1,6 +1,7 @@
 /*
- * What the status page shows: a pool now, and its last two minutes second by second. Somebody calls
- * dsql_status_sample() once a second; the pages may be asked for at any time, from another thread.
+ * What the status page shows: a pool now, and its last two minutes second by second. The owner
+ * calls dsql_status_sample() once a second; the pages may be asked for at any time, from another
+ * thread.
  *
  * The pool's state comes by way of `look`; latencies and transactions come from the metrics.
  */
@@ -24,7 +25,8 @@ enum {
 /* A pool at one moment. */
 struct dsql_status_view {
     struct dsql_pool_stats pool;
-    int64_t lifetime_ns, guard_ns;       /* the longest life, and its end that nobody gets */
+    int64_t lifetime_ns,
+        guard_ns; /* the longest life, and its last part, which is not handed out */
     uint32_t ages[DSQL_STATUS_AGE_BINS]; /* connections by age, in equal parts of lifetime_ns */
 };
 

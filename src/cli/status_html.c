@@ -58,7 +58,7 @@ static void add_table(struct dsql_strbuf *sb, struct dsql_status *status)
         if (totals.discards[i] == 0)
             continue;
         dsql_strbuf_add_str(sb, "<tr><th scope=row>closed: ");
-        dsql_strbuf_addf(sb, "%s<td>%llu\n", dsql_label_value(DSQL_LABEL_DISCARD, i),
+        dsql_strbuf_addf(sb, "%s<td>%llu\n", dsql_label_value(DSQL_LABEL_DISCARD_REASON, i),
                          (unsigned long long)totals.discards[i]);
     }
     for (size_t i = 0; i < view.pool.error_count; i++) {

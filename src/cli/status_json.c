@@ -76,7 +76,7 @@ static void add_totals(struct dsql_strbuf *sb, const struct dsql_status_totals *
                      (unsigned long long)totals->p999_ns, (unsigned long long)totals->max_ns);
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         dsql_strbuf_addf(sb, "%s\"%s\": %llu", i ? ", " : "",
-                         dsql_label_value(DSQL_LABEL_DISCARD, i),
+                         dsql_label_value(DSQL_LABEL_DISCARD_REASON, i),
                          (unsigned long long)totals->discards[i]);
     dsql_strbuf_add_str(sb, "},\n");
 }

@@ -24,3 +24,34 @@ void dsql_status_look_at_pool(void *arg, struct dsql_status_view *view)
     dsql_pool_stats(source->pool, &view->pool);
     count_ages(source, view);
 }
+
+void dsql_status_add(struct dsql_status_view *view, const struct dsql_status_view *other)
+{
+    struct dsql_pool_stats *sum = &view->pool;
+    const struct dsql_pool_stats *more = &other->pool;
+    sum->max_open += more->max_open;
+    sum->target += more->target;
+    sum->slots += more->slots;
+    sum->ready += more->ready;
+    sum->in_use += more->in_use;
+    sum->opening += more->opening;
+    sum->closing += more->closing;
+    sum->empty += more->empty;
+    sum->waiting += more->waiting;
+    sum->checkouts += more->checkouts;
+    sum->empties += more->empties;
+    sum->waits += more->waits;
+    sum->opens += more->opens;
+    sum->open_failures += more->open_failures;
+    sum->attempts += more->attempts;
+    sum->rate += more->rate;
+    sum->rate_limit += more->rate_limit;
+    sum->burst += more->burst;
+    sum->permits += more->permits;
+    for (size_t i = 0; i < DSQL_DISCARDS; i++)
+        sum->discards[i] += more->discards[i];
+    for (size_t i = 0; i < DSQL_POOL_SECONDS; i++)
+        sum->opens_per_second[i] += more->opens_per_second[i];
+    for (size_t i = 0; i < DSQL_STATUS_AGE_BINS; i++)
+        view->ages[i] += other->ages[i];
+}

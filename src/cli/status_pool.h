@@ -12,4 +12,8 @@ struct dsql_status_pool {
 /* For dsql_status_options.look; arg is a struct dsql_status_pool *. */
 void dsql_status_look_at_pool(void *arg, struct dsql_status_view *view);
 
+/* Adds what another pool of the process holds and has done. Limits of the process, errors and what
+ * the database answers stay those of the first pool. */
+void dsql_status_add(struct dsql_status_view *view, const struct dsql_status_view *other);
+
 #endif

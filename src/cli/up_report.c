@@ -76,7 +76,7 @@ static void print_discards(FILE *out, const struct dsql_status_totals *totals)
         if (totals->discards[i] == 0)
             continue;
         fprintf(out, "%s%s %s", between, grouped(totals->discards[i]).text,
-                dsql_label_value(DSQL_LABEL_DISCARD, i));
+                dsql_label_value(DSQL_LABEL_DISCARD_REASON, i));
         between = ",\n                 ";
     }
     fprintf(out, "%s\n", between[0] ? "" : "none");
@@ -170,7 +170,7 @@ void dsql_up_print_json(FILE *out, const struct dsql_up_summary *summary)
     dsql_strbuf_add_str(&sb, ",\n  \"discards\": {");
     for (size_t i = 0; i < DSQL_DISCARDS; i++)
         dsql_strbuf_addf(&sb, "%s\"%s\": %llu", i ? ", " : "",
-                         dsql_label_value(DSQL_LABEL_DISCARD, i),
+                         dsql_label_value(DSQL_LABEL_DISCARD_REASON, i),
                          (unsigned long long)t->discards[i]);
     dsql_strbuf_add_str(&sb, "}\n}\n");
     fputs(memory, out);

@@ -21,7 +21,7 @@ struct dsql_up_work_options {
     int64_t pause_ns; /* of a thread, between two transactions */
 };
 
-/* Makes the table, under a name that nobody else has. */
+/* Makes the table, under a name of its own. */
 DSQL_MUST_USE enum dsql_rc dsql_up_work_new(const struct dsql_up_work_options *options,
                                             struct dsql_up_work **work, struct dsql_err *err);
 

@@ -1,6 +1,6 @@
 /* clang-format off */
 /*
- * What depends on more than one setting. A value nobody chose follows silently; a chosen one that has
+ * What depends on more than one setting. A value that was not chosen follows silently; a chosen one that has
  * to give way is reported. After these rules:
  *
  *   (C1) low_watermark <= target_ready <= max_open, warmup_target <= max_open, max_idle == max_open
@@ -32,7 +32,7 @@ static void adjusted(struct dsql_config_loading *l, enum dsql_setting setting, c
     l->report->source[setting].origin = DSQL_ORIGIN_ADJUSTED;
 }
 
-/* Counts that follow DSQL_POOL_MAX_OPEN until somebody sets them. */
+/* Counts that follow DSQL_POOL_MAX_OPEN until they are set. */
 static void follow(struct dsql_config_loading *l, enum dsql_setting setting, int64_t *field,
                    int64_t value)
 {
@@ -68,7 +68,7 @@ static void size_rules(struct dsql_config_loading *l)
     follow(l, DSQL_SETTING_target_ready, &c->target_ready, c->max_open);
     follow(l, DSQL_SETTING_keeper_max_per_tick, &c->keeper_max_per_tick,
            per_tick < 10 ? per_tick : 10);
-    /* A target below max_open lowers a watermark nobody chose instead of being overruled by it. */
+    /* A target below max_open lowers a default watermark instead of being overruled by it. */
     if (dsql_config_is_chosen(l, DSQL_SETTING_target_ready) && c->low_watermark > c->target_ready)
         follow(l, DSQL_SETTING_low_watermark, &c->low_watermark, c->target_ready);
 
@@ -168,7 +168,7 @@ static void blocks_rules(struct dsql_config_loading *l)
     }
 }
 
-/* A switch that nobody touched is on. */
+/* A switch that was not set is on. */
 static void leases_rules(struct dsql_config_loading *l)
 {
     struct dsql_config *c = l->config;

@@ -1,8 +1,8 @@
 /*
  * What a process may do about its connections: how many it may hold (*slots*), and whether it may
- * make one now (a *permit*). One interface; core/solo.h shares with nobody, core/leases.h and
- * core/blocks.h share with a fleet through a table. The budget's threads and the simulator ask the
- * same functions; how requests of the latter two reach the table is theirs.
+ * make one now (a *permit*). One interface; core/solo.h is for a process on its own, core/leases.h
+ * and core/blocks.h share with a fleet through a table. The budget's threads and the simulator ask
+ * the same functions; how requests of the latter two reach the table is theirs.
  *
  * Time is passed in. Single-threaded.
  */
@@ -22,8 +22,9 @@ struct dsql_allowance_status {
     int64_t fleet_limit;     /* -1: none */
     uint64_t throttled;      /* how often SQLSTATE 53400 was reported */
     /* Of the table; whoever carries the requests there fills in what it knows. */
-    int64_t clock_ahead_s; /* this machine's clock, before the table's; 0 also where nobody knows */
-    char problem[256];     /* what stands in the way, for a person; empty: nothing */
+    int64_t
+        clock_ahead_s; /* this machine's clock, before the table's; 0 also where it is unknown */
+    char problem[256]; /* what stands in the way, for a person; empty: nothing */
 };
 
 /* A NULL says that the event, or the question, does not concern this kind. */

@@ -369,7 +369,7 @@ static const struct dsql_allowance_ops allowance_ops = {
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* A beat that nobody has written; it fits into what the table's reader accepts. */
+/* A beat that no process has written; it fits into what the table's reader accepts. */
 static int64_t beat_from(const struct dsql_blocks *b, uint64_t nonce)
 {
     int64_t beat = (int64_t)(nonce >> 15) + 1;

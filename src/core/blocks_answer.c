@@ -3,20 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/least.h"
 #include "core/backoff.h"
 
 /* Both lists are sorted by id; what stood still keeps its time. */
 static enum dsql_rc look_around(struct dsql_blocks *b, struct dsql_mono now, bool restart)
 {
-    if (b->view.count > b->seen_room) {
-        size_t room = b->view.count * 2;
-        void *grown = reallocarray(b->seen, room, sizeof(*b->seen));
-        if (!grown)
-            return DSQL_NO_MEMORY;
-        b->seen = grown;
-        b->seen_room = room;
-    }
+    if (!DSQL_GROW(b->seen, b->seen_room, b->view.count))
+        return DSQL_NO_MEMORY;
     /* Built behind the old list's reader: an entry is never needed after its place is written,
      * because at most as many are kept as were passed; new ones wait until the end. */
     size_t old = 0, kept = 0;
@@ -129,7 +124,7 @@ static void applied(struct dsql_blocks *b, struct dsql_mono now, struct dsql_mon
     b->grace_slots = 0;
     dsql_blocks_put_in_purse(b, b->drawn);
     b->beat = own ? own->beat : 0;
-    if (!own) { /* somebody answered with another item than ours */
+    if (!own) { /* the answer is about another item */
         forget_block(b, now);
         dsql_blocks_forget_identity(b);
         return;
@@ -157,7 +152,7 @@ static void doubt(struct dsql_blocks *b)
 }
 
 /* A refused request is done with if it wanted something that never comes back: the version only
- * grows, and nobody writes the same beat twice. Permits in the pot and the rate of before do come
+ * grows, and no beat is written twice. Permits in the pot and the rate of before do come
  * back; then a copy that is still under way is applied. */
 static bool may_come_true(const struct dsql_registry_op *op, const struct dsql_registry *view)
 {
@@ -217,7 +212,7 @@ static void stand_refused(struct dsql_blocks *b, const struct dsql_block *own)
         b->beat = own->beat;
         b->late_count = 0;
     } else if (b->unsettled) {
-        /* The plain beat wants nothing but this beat: somebody answered for another item. */
+        /* The plain beat wants nothing but this beat: the answer is about another item. */
     } else if (may_come_true(&b->flight, &b->view)) {
         if (only_brings(b, own) && b->late_count < DSQL_BLOCKS_LATE)
             remember_late(b);
@@ -253,7 +248,7 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
         forget_block(b, now);
     }
     if (b->slow_pending && b->view.rate < b->slow_rate)
-        b->slow_pending = false; /* somebody else has reported it */
+        b->slow_pending = false; /* another process has reported it */
     static const struct dsql_backoff wait = {80 * DSQL_MS, 640 * DSQL_MS, 1};
     if (b->refusals > 2)
         b->retry_at = dsql_mono_add(now, dsql_backoff_ns(&wait, b->refusals - 2, &b->rng));

@@ -38,7 +38,7 @@ void dsql_bucket_fill(struct dsql_bucket *bucket, int64_t rate, int64_t burst,
 /* Takes n tokens if they are there, all or none. n >= 1. */
 bool dsql_bucket_take(struct dsql_bucket *bucket, int64_t n, struct dsql_mono now);
 
-/* How long until n tokens will be there, if nobody takes any; 0 if they are now, INT64_MAX if the
+/* How long until n tokens will be there, if none is taken; 0 if they are now, INT64_MAX if the
  * bucket never holds so many. */
 int64_t dsql_bucket_wait_ns(struct dsql_bucket *bucket, int64_t n, struct dsql_mono now);
 

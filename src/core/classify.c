@@ -18,7 +18,7 @@ static bool is(const char *sqlstate, const char *code)
     return strcmp(sqlstate, code) == 0;
 }
 
-/* Both conflicts are 40001; nobody has seen the markers as SQLSTATEs, but programs accept them. */
+/* Both conflicts are 40001; no recording has the markers as SQLSTATEs, but programs accept them. */
 static bool is_conflict(const char *sqlstate)
 {
     return is(sqlstate, "40001") || is(sqlstate, "OC000") || is(sqlstate, "OC001");

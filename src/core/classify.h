@@ -1,9 +1,9 @@
 /*
  * What an answer of the database means: one pure function from the phase, the SQLSTATE, the message
- * and the HINT to one outcome. Nobody else looks at a SQLSTATE to decide what to do next.
+ * and the HINT to one outcome. No other code looks at a SQLSTATE to decide what to do next.
  *
- * Only the phase tells a lost connection (nothing was applied) from a commit whose outcome nobody
- * knows: the same dead socket is LOST before COMMIT was sent and COMMIT_UNKNOWN afterwards.
+ * Only the phase tells a lost connection (nothing was applied) from a commit whose outcome is
+ * unknown: the same dead socket is LOST before COMMIT was sent and COMMIT_UNKNOWN afterwards.
  *
  * Texts are matched in any case, and only where one SQLSTATE covers several causes: the service
  * does not promise them.

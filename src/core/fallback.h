@@ -1,6 +1,6 @@
 /*
  * What a process does while the table of its fleet is away for long: it acts as one of so many that
- * share the cluster evenly. Off unless asked for, because nobody counts the whole then: processes
+ * share the cluster evenly. Off unless asked for, because the whole is not counted then: processes
  * that held more than their share keep it, and there may be more processes than was said.
  *
  * Time is passed in. Single-threaded.
@@ -26,7 +26,7 @@ struct dsql_fallback {
 void dsql_fallback_init(struct dsql_fallback *fallback, const struct dsql_fallback_config *config,
                         struct dsql_mono now);
 
-/* Nobody answered for the table, or somebody did. */
+/* Tells whether the table answered (false) or not (true). */
 void dsql_fallback_tell(struct dsql_fallback *fallback, bool away, struct dsql_mono now);
 
 bool dsql_fallback_holds(const struct dsql_fallback *fallback, struct dsql_mono now);

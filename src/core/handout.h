@@ -32,11 +32,11 @@ static inline bool dsql_handout_may(int64_t usable_until_ns, int64_t dies_at_ns,
                                     enum dsql_discard expired, enum dsql_discard *why)
 {
     if (usable_until_ns == DSQL_HANDOUT_HUNG_UP)
-        *why = DSQL_CLOSE_SERVER_CLOSED;
+        *why = DSQL_DISCARD_SERVER_CLOSED;
     else if (now_ns >= dies_at_ns)
         *why = expired;
     else if (now_ns >= usable_until_ns)
-        *why = DSQL_CLOSE_INSUFFICIENT_LIFETIME;
+        *why = DSQL_DISCARD_INSUFFICIENT_LIFETIME;
     else
         return true;
     return false;
@@ -46,7 +46,7 @@ static inline bool dsql_handout_may(int64_t usable_until_ns, int64_t dies_at_ns,
  * drains, or because more are held than the budget has slots for. */
 static inline bool dsql_handout_is_called_back(bool draining, bool surplus, enum dsql_discard *why)
 {
-    *why = draining ? DSQL_CLOSE_DRAIN : DSQL_CLOSE_RESERVOIR_FULL;
+    *why = draining ? DSQL_DISCARD_DRAIN : DSQL_DISCARD_RESERVOIR_FULL;
     return draining || surplus;
 }
 

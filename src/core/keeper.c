@@ -189,8 +189,8 @@ static bool close_one(struct dsql_keeper *k, struct dsql_keeper_step *step)
 static enum dsql_discard reason_of_age(const struct dsql_keeper *k, uint32_t slot)
 {
     return dsql_mono_before(k->now, k->slots.items[slot].life.dies_at)
-               ? DSQL_CLOSE_EXPIRING_SOON_ON_SCAN
-               : DSQL_CLOSE_EXPIRED_ON_SCAN;
+               ? DSQL_DISCARD_EXPIRING_SOON_ON_SCAN
+               : DSQL_DISCARD_EXPIRED_ON_SCAN;
 }
 
 void dsql_keeper_claimed(struct dsql_keeper *k, uint32_t slot)
@@ -202,16 +202,16 @@ void dsql_keeper_claimed(struct dsql_keeper *k, uint32_t slot)
         k->room = slot;
     } else if (slot != DSQL_SLOT_NONE) {
         assert(any || slot == k->question);
-        enum dsql_discard why = k->purpose == FOR_DRAIN     ? DSQL_CLOSE_DRAIN
-                                : k->purpose == FOR_SURPLUS ? DSQL_CLOSE_RESERVOIR_FULL
+        enum dsql_discard why = k->purpose == FOR_DRAIN     ? DSQL_DISCARD_DRAIN
+                                : k->purpose == FOR_SURPLUS ? DSQL_DISCARD_RESERVOIR_FULL
                                                             : reason_of_age(k, slot);
         k->looks = 0;
         dsql_slots_discard(&k->slots, slot, why);
     } else if (any) {
         k->swept = true;
     } else if (k->purpose == FOR_ITS_END) {
-        /* In use: whoever returns it sees that it is too old, unless he looked at the clock a
-         * moment earlier than the keeper did. */
+        /* In use: the caller that returns it sees that it is too old, unless it looked at the clock
+         * a moment earlier than the keeper did. */
         dsql_slots_due_again(&k->slots, k->question, dsql_mono_add(k->now, OVERDUE_LOOK_NS));
     } else {
         k->looks++;
@@ -420,7 +420,7 @@ void dsql_keeper_discard_now(struct dsql_keeper *k, uint32_t slot)
 {
     uint32_t first;
     assert(k->slots.first_discarded == DSQL_SLOT_NONE); /* between two turns all were told */
-    dsql_slots_discard(&k->slots, slot, DSQL_CLOSE_DRAIN);
+    dsql_slots_discard(&k->slots, slot, DSQL_DISCARD_DRAIN);
     (void)dsql_slots_next_discarded(&k->slots, &first);
 }
 

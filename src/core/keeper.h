@@ -12,7 +12,7 @@
  *     SLOTS    so many slots are needed: tell the budget       answer: _slots()
  *     CLAIM    take the slot out of the ready set, if there    answer: _claimed()
  *     TAKE     take any slot out of the ready set              answer: _claimed()
- *     OFFER    the slot is open and nobody's again: to a waiter or to the ready set
+ *     OFFER    the slot is open and free again: to a waiter or to the ready set
  *     PREPARE  have an address and a token at hand             answer: _prepared(), _unprepared()
  *     PERMIT   ask the budget for a permit                     answer: _permit()
  *     CLOSE    close the slot's connection                     its end: _closed()
@@ -39,7 +39,7 @@
  * Invariants: (K1) an OPEN uses one permit that was given, and a permit is used at once: before it
  * is asked for, the slot is there. Only the time that a connection takes to make room lies between,
  * and a permit that was not used after a second is not used at all; (K2) an OPEN never makes what
- * is held exceed the slots granted; (K3) a CLOSE or an OPEN names a slot that is in nobody's hands.
+ * is held exceed the slots granted; (K3) a CLOSE or an OPEN names a slot that no caller holds.
  */
 #ifndef DSQL_CORE_KEEPER_H
 #define DSQL_CORE_KEEPER_H
@@ -197,7 +197,7 @@ void dsql_keeper_slots(struct dsql_keeper *keeper, int64_t granted, double rate)
 void dsql_keeper_claimed(struct dsql_keeper *keeper, uint32_t slot);
 /* Whether a permit was given; if not, in wait_ns there may be one. */
 void dsql_keeper_permit(struct dsql_keeper *keeper, bool given, int64_t wait_ns);
-/* True: for this turn; false: not yet, somebody will wake the driver. */
+/* True: both are there for this turn; false: not yet, whoever fetches them wakes the driver. */
 void dsql_keeper_prepared(struct dsql_keeper *keeper, bool ready);
 
 /* What a failure means for others; the keeper has drawn its own conclusions. */
@@ -215,7 +215,7 @@ struct dsql_keeper_verdict dsql_keeper_unprepared(struct dsql_keeper *keeper,
 
 /* ---- what ends, and what happens ---- */
 
-/* The slot is open and the caller's, who puts it into the ready set or hands it to somebody; how
+/* The slot is open and the caller's, who puts it into the ready set or hands it to a waiter; how
  * long it lives is in keeper->slots. */
 void dsql_keeper_opened(struct dsql_keeper *keeper, uint32_t slot, struct dsql_mono now);
 struct dsql_keeper_verdict dsql_keeper_failed(struct dsql_keeper *keeper, uint32_t slot,
@@ -224,7 +224,7 @@ struct dsql_keeper_verdict dsql_keeper_failed(struct dsql_keeper *keeper, uint32
 void dsql_keeper_abandoned(struct dsql_keeper *keeper, uint32_t slot);
 void dsql_keeper_closed(struct dsql_keeper *keeper, uint32_t slot);
 
-/* An open slot that is in nobody's hands and not in the ready set has to be closed. */
+/* An open slot that no caller holds and that is not in the ready set has to be closed. */
 void dsql_keeper_discard(struct dsql_keeper *keeper, uint32_t slot, enum dsql_discard why);
 /* Likewise, and the caller closes it himself, without a step. */
 void dsql_keeper_discard_now(struct dsql_keeper *keeper, uint32_t slot);

@@ -1,7 +1,7 @@
 /*
  * The keeper's calls as values: everything a driver can tell the keeper, and what the keeper says
  * to it. A driver that calls dsql_keeper_call() instead of the functions of core/keeper.h can write
- * down what it did, and somebody else can do the same again: the same calls give the same replies.
+ * down what it did, and a replay can repeat it: the same calls give the same replies.
  *
  * A call that was read from a file may be nonsense, and the keeper aborts on a wrong call as any
  * function does. dsql_keeper_call_is_possible() says beforehand whether it is one that the pool's

@@ -10,7 +10,7 @@ enum { INFLIGHT_MAX = 1000 };
 #define NEED_NS            (30 * DSQL_S)   /* slots needed are kept for one to two of these */
 #define SLOW_HANDSHAKE_NS  (500 * DSQL_MS) /* more at once would make it slower still */
 #define PERMIT_KEEP_NS     DSQL_S          /* a permit in hand is used within, or not at all */
-#define PERMIT_BACKOFF_MAX DSQL_S          /* longer, and permits lapse that nobody asks for */
+#define PERMIT_BACKOFF_MAX DSQL_S          /* longer, and permits lapse unasked */
 
 static const struct dsql_mono never = {INT64_MAX};
 

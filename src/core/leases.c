@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/least.h"
 #include "core/backoff.h"
 
@@ -32,7 +33,7 @@ static int64_t second_of(struct dsql_wall wall)
 
 static void plan_survey(struct dsql_leases *l, struct dsql_mono now)
 {
-    /* About one survey a TTL in the whole fleet; more while somebody seems to stand still. */
+    /* About one survey a TTL in the whole fleet; more while an owner seems to stand still. */
     int64_t owners = dsql_most(1, (int64_t)l->owner_count);
     for (size_t i = 0; i < l->owner_count; i++) {
         if (dsql_mono_since(now, l->owners[i].since) > l->config.ttl_ns / 2 &&
@@ -276,7 +277,7 @@ static void take_ids(const struct dsql_leases *l, struct dsql_leases_op *op, siz
     op->count = (int64_t)n;
 }
 
-/* Higher than all before, and nobody else's. */
+/* Higher than all beats before, and different from every other process's. */
 static int64_t next_beat(struct dsql_leases *l)
 {
     enum { RANDOM_BITS = 32 };
@@ -403,13 +404,8 @@ bool dsql_leases_is_missing(const struct dsql_leases_op *op, int64_t i,
 static enum dsql_rc hold(struct dsql_leases *l, const struct dsql_leases_op *op)
 {
     size_t need = l->count + (size_t)op->count;
-    if (need > l->room) {
-        void *grown = reallocarray(l->held, need * 2, sizeof(*l->held));
-        if (!grown)
-            return DSQL_NO_MEMORY;
-        l->held = grown;
-        l->room = need * 2;
-    }
+    if (!DSQL_GROW(l->held, l->room, need))
+        return DSQL_NO_MEMORY;
     for (int64_t i = 0; i < op->count; i++) {
         struct dsql_lease_held *lease = &l->held[l->count++];
         memcpy(lease->id, op->ids[i], sizeof(lease->id));
@@ -476,7 +472,7 @@ static enum dsql_rc missing(struct dsql_leases *l, struct dsql_mono now,
     if (l->flight.kind == DSQL_LEASES_ACQUIRE) /* put before: an earlier try was applied */
         return acquired(l, now);
     if (l->flight.kind == DSQL_LEASES_REAP) {
-        l->reap.count = 0; /* somebody else was there */
+        l->reap.count = 0; /* another process took them away or renewed them */
         return DSQL_OK;
     }
     for (int64_t i = 0; i < l->flight.count; i++) {
@@ -489,7 +485,7 @@ static enum dsql_rc missing(struct dsql_leases *l, struct dsql_mono now,
     if (l->flight.kind == DSQL_LEASES_RENEW) {
         l->grace = gone + (dsql_mono_before(now, l->grace_until) ? l->grace : 0);
         l->grace_until = dsql_mono_add(now, GRACE_NS);
-        l->spent = true; /* somebody else renews them, or thought us dead */
+        l->spent = true; /* another process renews them, or took them away */
         l->counts.copies++;
         if (l->count == 0) {
             l->renewed = 0;
@@ -514,7 +510,7 @@ static struct dsql_lease_owner *owner_of(struct dsql_leases *l, const char *id,
     return owner;
 }
 
-/* Whether somebody has renewed or put a lease: fewer leases say nothing, they may have been taken
+/* Whether the owner has renewed or put a lease: fewer leases say nothing, they may have been taken
  * away. The highest beat alone does not do: it may be a stray's. */
 static bool has_moved(const struct dsql_lease_sight *before, const struct dsql_lease_sight *now)
 {
@@ -555,7 +551,7 @@ static void will_reap(struct dsql_leases *l, const struct dsql_lease_found *foun
 }
 
 /* A lease of our name that is not held. A process with our identity would renew it: after the time
- * for which anybody may be silent it is nobody's. */
+ * for which a process may be silent the lease belongs to no process. */
 static void look_at_stray(struct dsql_leases *l, struct dsql_mono now,
                           const struct dsql_lease_found *found)
 {
@@ -636,7 +632,7 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     if (l->survey == SURVEY_FIRST) {
         l->active = answer->active;
         l->updated_ms = answer->updated_ms;
-        /* A counter that somebody set to less than ours has nothing of others. */
+        /* A counter that was set to less than ours has nothing of others. */
         l->others = dsql_most(0, answer->active - dsql_most(0, answer->ours));
         l->counted = 0;
         l->reap = (struct dsql_leases_op){.kind = DSQL_LEASES_REAP};
@@ -653,7 +649,7 @@ static void looked(struct dsql_leases *l, struct dsql_mono now,
     bool steady =
         answer->exists && answer->active == l->active && answer->updated_ms == l->updated_ms;
     int64_t drift = steady ? l->active - l->others - l->counted : 0;
-    /* The same twice, a TTL apart, with nobody coming or going meanwhile: that is no race. */
+    /* The same twice, a TTL apart, with no process coming or going meanwhile: that is no race. */
     if (drift != l->drift)
         l->drift_since = now;
     l->may_recount = drift != 0 && drift == l->drift && l->reap.count == 0 &&

@@ -7,16 +7,16 @@
  * Three things are added. Leases are renewed, and carry owner and beat, so that they say something
  * about live connections. The counter says beside the sum how many of it are *ours*, renewed ones:
  * the rest belongs to the plugin, whose items DynamoDB deletes while the connections live, so that
- * nobody can count them. And a reconciler takes away renewed leases whose owner's beat stood still,
- * and corrects our part of the counter; what is not ours it leaves alone.
+ * they cannot be counted. And a reconciler takes away renewed leases whose owner's beat stood
+ * still, and corrects our part of the counter; what is not ours it leaves alone.
  *
  * There is one request at a time; one that was not answered is repeated as it was. Each can be told
  * from having been applied before: leases have unique ids, and are put only where there is none;
  * they are renewed only where they have the beat that we know of, or already the new one.
  *
  * The network may deliver a request twice, and late. A copy of an ACQUIRE may so put leases that
- * nobody holds any more: *strays*, which keep connections from others until their owner's survey
- * finds them standing still. No copy of anything gives a connection to two.
+ * no process holds any more: *strays*, which keep connections from others until their owner's
+ * survey finds them standing still. No copy of anything gives a connection to two.
  *
  * Ids and beats are drawn afresh for each process (nonces), so two processes with one identity (a
  * cloned machine) hold the same leases only until both renew them: the second finds another's beat,
@@ -76,10 +76,10 @@ enum dsql_leases_outcome {
     DSQL_LEASES_REFUSED,  /* the counter's condition did not hold */
     DSQL_LEASES_MISSING,  /* conditions of ids did not hold: see missing */
     DSQL_LEASES_CONFLICT, /* nothing was done; try again soon */
-    DSQL_LEASES_LOST,     /* nobody knows */
+    DSQL_LEASES_LOST,     /* no answer: it may have been done or not */
 };
 
-/* A lease somebody has, as a scan finds it. */
+/* A lease as a scan finds it. */
 struct dsql_lease_found {
     dsql_lease_id id;
     char owner[17];

@@ -55,7 +55,7 @@ static bool is_crowded(const struct dsql_blocks *b, int64_t wants)
     return wanted > dsql_blocks_full_rate(b);
 }
 
-/* One of the fleet fills the pot while nobody lacks anything. */
+/* One owner of the fleet fills the pot while no owner lacks anything. */
 static bool fills_pot(const struct dsql_blocks *b, int64_t wants)
 {
     return dsql_blocks_own(b) == b->view.blocks && !b->draining && !is_crowded(b, wants);

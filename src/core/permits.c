@@ -1,5 +1,6 @@
 #include "core/permits.h"
 
+#include "base/least.h"
 #include "core/backoff.h"
 
 enum { UNIT = 1000, RATE_MIN = UNIT / 10 };
@@ -55,7 +56,7 @@ bool dsql_permits_take(struct dsql_permits *permits, struct dsql_mono now, int64
     if (dsql_bucket_take(&permits->bucket, UNIT, now))
         return true;
     int64_t flow_ns = dsql_bucket_wait_ns(&permits->bucket, UNIT, now);
-    *wait_ns = paused_ns > flow_ns ? paused_ns : flow_ns;
+    *wait_ns = dsql_most(paused_ns, flow_ns);
     return false;
 }
 

@@ -1,5 +1,7 @@
 #include "core/refill.h"
 
+#include "base/least.h"
+
 static const struct dsql_backoff waits[DSQL_CONNECT_CLASSES] = {
     [DSQL_CONNECT_THROTTLED] = {DSQL_S, 30 * DSQL_S, 0.25},
     [DSQL_CONNECT_FULL] = {5 * DSQL_S, DSQL_M, 0.25},
@@ -42,7 +44,7 @@ struct dsql_refill_verdict dsql_refill_failed(struct dsql_refill *refill,
     refill->round_at = now;
     verdict.first = true;
     if (cls == DSQL_CONNECT_NETWORK) {
-        int64_t suspect = refill->window < WINDOW_SUSPECT ? refill->window : WINDOW_SUSPECT;
+        int64_t suspect = dsql_least(refill->window, WINDOW_SUSPECT);
         refill->window = suspect > 1 ? suspect / 2 : 1;
     }
     if (cls == DSQL_CONNECT_TOKEN_EXPIRED && !refill->renewed) {
@@ -74,12 +76,12 @@ void dsql_refill_opened(struct dsql_refill *refill)
 int64_t dsql_refill_wait_ns(const struct dsql_refill *refill, struct dsql_mono now)
 {
     int64_t left_ns = dsql_mono_since(refill->not_before, now);
-    return refill->rounds > 0 && left_ns > 0 ? left_ns : 0;
+    return refill->rounds > 0 ? dsql_most(left_ns, 0) : 0;
 }
 
 int64_t dsql_refill_limit(const struct dsql_refill *refill, int64_t limit)
 {
     if (refill->rounds > 0)
         return 1;
-    return limit < refill->window ? limit : refill->window;
+    return dsql_least(limit, refill->window);
 }

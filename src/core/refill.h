@@ -12,8 +12,8 @@
  *   denied, tls            2, 2    30 s doubling to 5 min
  *   token expired          2, 2    one at once, with a new token; then as denied
  *
- * An endpoint that could not be reached may be there again at any moment, and nobody works until
- * that is noticed: its waits stay short. One attempt costs little, and takes a permit like any.
+ * An endpoint that could not be reached may be there again at any moment, and no caller can
+ * work until that is noticed: the waits stay short. An attempt costs little, and takes a permit.
  *
  * Single-threaded; time and randomness are passed in.
  */

@@ -51,7 +51,7 @@ bool dsql_refresh_succeeded(struct dsql_refresh *refresh, struct dsql_mono mono,
 /* A fetch has failed; the value held, if any, stays. True if it is the first in a row. */
 bool dsql_refresh_failed(struct dsql_refresh *refresh, struct dsql_mono mono, struct dsql_rng *rng);
 
-/* The value was refused by somebody. */
+/* A server refused the value. */
 void dsql_refresh_refused(struct dsql_refresh *refresh);
 
 /* Whether a value that expires then may be used now; 0 for never. */

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+#include "base/least.h"
+
 void dsql_registry_fini(struct dsql_registry *registry)
 {
     free(registry->blocks);
@@ -10,17 +13,7 @@ void dsql_registry_fini(struct dsql_registry *registry)
 
 enum dsql_rc dsql_registry_reserve(struct dsql_registry *registry, size_t blocks)
 {
-    if (blocks <= registry->room)
-        return DSQL_OK;
-    size_t room = registry->room ? registry->room : 8;
-    while (room < blocks)
-        room *= 2;
-    void *grown = reallocarray(registry->blocks, room, sizeof(*registry->blocks));
-    if (!grown)
-        return DSQL_NO_MEMORY;
-    registry->blocks = grown;
-    registry->room = room;
-    return DSQL_OK;
+    return DSQL_GROW(registry->blocks, registry->room, blocks) ? DSQL_OK : DSQL_NO_MEMORY;
 }
 
 enum dsql_rc dsql_registry_copy(struct dsql_registry *to, const struct dsql_registry *from)
@@ -105,18 +98,18 @@ static int64_t claim_of(const struct claims *claims, size_t i)
     return i == claims->index ? claims->wants : claims->registry->blocks[i].of[claims->good].wants;
 }
 
-/* What is handed out when nobody gets more than `level`. */
+/* What is handed out when no block gets more than `level`. */
 static int64_t handed_out(const struct claims *claims, int64_t level)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < claims->registry->count; i++) {
         int64_t wants = claim_of(claims, i);
-        sum += wants < level ? wants : level;
+        sum += dsql_least(wants, level);
     }
     return sum;
 }
 
-/* Nobody gets more than low, but for the first `left` of those who want more: they get one more. */
+/* Each block gets at most `low`; the first `left` of those that want more get one more. */
 struct shares {
     int64_t low, left;
 };
@@ -126,7 +119,7 @@ static struct shares share_out(const struct claims *claims, int64_t total)
     int64_t most = 0;
     for (size_t i = 0; i < claims->registry->count; i++) {
         int64_t wants = claim_of(claims, i);
-        most = wants > most ? wants : most;
+        most = dsql_most(wants, most);
     }
     if (total <= 0)
         return (struct shares){0, 0};

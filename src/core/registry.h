@@ -6,7 +6,7 @@
  *
  * A *block* is what one owner has: *slots* (connections it may hold), a *flow* (connects a second),
  * a *purse* (the most permits it may have in hand) and a beat that changes with everything it
- * writes. Permits that nobody has in hand lie in the *pot*.
+ * writes. Permits that no owner has in hand lie in the *pot*.
  *
  * Rules of the item: (R1) the slots of all blocks never exceed the limit, (R2) their flows never
  * the rate, (R3) their purses and the pot together never the burst: whoever makes one of the three
@@ -56,7 +56,7 @@ struct dsql_registry {
     int64_t pot;
     int64_t rate;  /* thousandths of a permit a second, in effect: lower after throttling */
     int64_t limit; /* the slots of all that the last owner to join goes by: shown to people, never
-                      compared; 0 if nobody has said */
+                      compared; 0 if no owner has written one */
     struct dsql_block *blocks; /* sorted by id */
     size_t count, room;
 };
@@ -76,9 +76,9 @@ int64_t dsql_registry_sum(const struct dsql_registry *registry, enum dsql_good g
 int64_t dsql_registry_purses(const struct dsql_registry *registry);
 
 /*
- * The fair share of each block in `total` of a good: nobody gets more than it wants, nobody less
- * than somebody who gets more. Shares for the same item are the same everywhere; where they don't
- * divide, smaller ids get one more. Answers that of the block at `index`.
+ * The fair share of each block in `total` of a good: no block gets more than it wants, and none
+ * that wants more gets less than another. Shares for the same item are the same everywhere; where
+ * they don't divide, smaller ids get one more. Answers that of the block at `index`.
  */
 int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
                             int64_t total);

@@ -34,7 +34,7 @@ struct dsql_slot {
     enum dsql_slot_state state;
     enum dsql_discard discard; /* CLOSING: why */
     bool aging;
-    bool given_up;             /* OPENING: somebody was told to end the connect */
+    bool given_up;             /* OPENING: the driver was told to end the connect */
     uint32_t next, prev;       /* in the list of empty, of aging or of discarded slots */
     struct dsql_mono began;    /* the connect */
     struct dsql_lifespan life; /* of what is open */
@@ -47,7 +47,8 @@ struct dsql_slots {
     struct dsql_slot *items;
     struct dsql_heap events;
     uint32_t first_empty, first_aging, last_aging;
-    uint32_t first_discarded, last_discarded; /* CLOSING, and nobody was told to close it yet */
+    uint32_t first_discarded,
+        last_discarded; /* CLOSING, and the driver was not told to close it yet */
     uint32_t opening, open, closing, aging;
 };
 
@@ -84,7 +85,7 @@ enum dsql_slots_due {
 enum dsql_slots_due dsql_slots_due(struct dsql_slots *slots, struct dsql_mono now, uint32_t *slot);
 /* The connect of an OPENING slot is ended before its time. */
 void dsql_slots_give_up(struct dsql_slots *slots, uint32_t slot);
-/* The slot that is due, which somebody uses, is due again at `at`. */
+/* The slot that is due, which a caller uses, is due again at `at`. */
 void dsql_slots_due_again(struct dsql_slots *slots, uint32_t slot, struct dsql_mono at);
 /* The aging one at the head of its list goes to its end. */
 void dsql_slots_pass_aging(struct dsql_slots *slots);

@@ -1,5 +1,5 @@
 /*
- * The allowance of a process that shares with nobody: permits from its own bucket, and as many
+ * The allowance of a process on its own: permits from its own bucket, and as many
  * slots as it wants. Single-threaded.
  */
 #ifndef DSQL_CORE_SOLO_H

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "local/certificate.h"
-#include "local/cluster_name.h"
-#include "local/trust_files.h"
+#include "local/process/certificate.h"
+#include "local/process/cluster_name.h"
+#include "local/process/trust_files.h"
 
 /* A command may run long and open connections all the while. */
 #define ENV_TOKEN_SECONDS INT64_C(86400)

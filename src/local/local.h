@@ -1,11 +1,22 @@
-/* The whole endpoint as one object: folder, PostgreSQL, certificate, front and control socket, made
- * and unmade. */
+/*
+ * The whole endpoint as one object: folder, PostgreSQL, certificate, front and control socket, made
+ * and unmade. The parts of `dsql local` are folders:
+ *
+ *     front/    the loop with its sessions: logins, messages in both directions, the control socket
+ *     rules/    what the service says to a statement, from its text alone; no socket, no session
+ *     process/  the endpoint's folder with keys and certificate, the private PostgreSQL's process,
+ *               its files and the wall around it
+ *     fault/    what fails by request, and builds of indexes that take long
+ *     module/   what runs inside the private PostgreSQL: conflicts, sizes, the box
+ *
+ * front sees all of them but module; fault sees front; rules and process see neither.
+ */
 #ifndef DSQL_LOCAL_LOCAL_H
 #define DSQL_LOCAL_LOCAL_H
 
-#include "local/control.h"
-#include "local/folder.h"
-#include "local/front.h"
+#include "local/front/control.h"
+#include "local/front/front.h"
+#include "local/process/folder.h"
 
 struct dsql_local {
     struct dsql_local_options options;

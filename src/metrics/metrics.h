@@ -3,7 +3,7 @@
  * lock, allocates nothing and is safe from any thread; registering an operation and reading the
  * text may allocate.
  *
- *     dsql_counter_add(m, DSQL_SERIES(reservoir_discards, .value = DSQL_DISCARD_BROKEN), 1);
+ *     dsql_counter_add(m, DSQL_SERIES(reservoir_discards, .value = DSQL_DISCARD_REASON_BROKEN), 1);
  */
 #ifndef DSQL_METRICS_METRICS_H
 #define DSQL_METRICS_METRICS_H
@@ -25,9 +25,10 @@ enum dsql_metric {
     DSQL_METRIC_COUNT
 };
 
-/* The label sets, and the values of each: DSQL_DISCARD_BROKEN, DSQL_REFILL_CONNECT, ... */
+/* The label sets, and the values of each: DSQL_DISCARD_REASON_BROKEN, DSQL_REFILL_CONNECT, ... */
 enum dsql_label {
     DSQL_LABEL_NONE,
+    DSQL_LABEL_NAMESPACE_STATUS, /* no fixed values: see dsql_metrics_set_runs() */
     DSQL_LABEL_OPERATION,
 #define DSQL_LABEL(set, names) DSQL_LABEL_##set,
 #define DSQL_VALUE(set, name, text)
@@ -132,6 +133,18 @@ static inline void dsql_histogram_record(struct dsql_metrics *m, struct dsql_ser
 {
     dsql_histogram_record_at(m, s.metric, s.operation, what);
 }
+
+/* One series of dsql_visibility_runs. */
+struct dsql_metric_runs {
+    char name_space[256]; /* UTF-8 */
+    char status[24];
+    int64_t runs;
+};
+
+/* Replaces all series of dsql_visibility_runs. runs is from malloc(), and belongs to the registry
+ * afterwards; no two of it have the same namespace and status. */
+void dsql_metrics_set_runs(struct dsql_metrics *metrics, struct dsql_metric_runs *runs,
+                           size_t count);
 
 uint64_t dsql_counter_value(const struct dsql_metrics *metrics, struct dsql_series series);
 int64_t dsql_gauge_value(const struct dsql_metrics *metrics, struct dsql_series series);

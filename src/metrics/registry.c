@@ -104,8 +104,19 @@ void dsql_metrics_destroy(struct dsql_metrics *m)
     for (size_t i = 0; i < DSQL_OPERATIONS_MAX; i++)
         free(m->operations[i].block);
     free(m->process_block);
+    free(m->runs);
     pthread_mutex_destroy(&m->lock);
     free(m);
+}
+
+void dsql_metrics_set_runs(struct dsql_metrics *m, struct dsql_metric_runs *runs, size_t count)
+{
+    pthread_mutex_lock(&m->lock);
+    struct dsql_metric_runs *before = m->runs;
+    m->runs = runs;
+    m->run_count = count;
+    pthread_mutex_unlock(&m->lock);
+    free(before);
 }
 
 /* A name that needs no escaping anywhere. */

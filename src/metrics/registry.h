@@ -18,7 +18,9 @@ struct dsql_metrics {
     } place[DSQL_METRIC_COUNT];
     size_t process_cells, operation_cells;
     void *process_block;  /* of _Atomic uint64_t, or whole histograms */
-    pthread_mutex_t lock; /* for adding operations */
+    pthread_mutex_t lock; /* for adding operations, and for runs */
+    struct dsql_metric_runs *runs;
+    size_t run_count;
     _Atomic unsigned operation_count;
     struct {
         char name[DSQL_OPERATION_NAME_MAX + 1];

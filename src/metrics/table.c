@@ -25,6 +25,7 @@ const struct dsql_metric_info dsql_metric_infos[DSQL_METRIC_COUNT] = {
 
 static const char *const label_names[DSQL_LABEL_COUNT] = {
     [DSQL_LABEL_NONE] = "",
+    [DSQL_LABEL_NAMESPACE_STATUS] = "namespace,status",
     [DSQL_LABEL_OPERATION] = "operation",
 #define DSQL_LABEL(set, names) [DSQL_LABEL_##set] = names,
 #define DSQL_VALUE(set, name, text)

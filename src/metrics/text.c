@@ -106,6 +106,23 @@ static void add_counters(const struct dsql_metrics *m, struct dsql_strbuf *sb, s
     }
 }
 
+static void add_runs(struct dsql_metrics *m, struct dsql_strbuf *sb)
+{
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->run_count; i++) {
+        dsql_strbuf_addf(sb, "%s{service=\"", dsql_metric_infos[DSQL_METRIC_visibility_runs].name);
+        add_escaped(sb, m->service);
+        dsql_strbuf_add_str(sb, "\",namespace=\"");
+        add_escaped(sb, m->runs[i].name_space);
+        dsql_strbuf_add_str(sb, "\",status=\"");
+        add_escaped(sb, m->runs[i].status);
+        dsql_strbuf_add_str(sb, "\"} ");
+        dsql_strbuf_add_i64(sb, m->runs[i].runs);
+        dsql_strbuf_add_char(sb, '\n');
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
 enum dsql_rc dsql_metrics_text(struct dsql_metrics *m, char **text, size_t *len)
 {
     struct dsql_strbuf sb;
@@ -115,6 +132,8 @@ enum dsql_rc dsql_metrics_text(struct dsql_metrics *m, char **text, size_t *len)
         const struct dsql_metric_info *info = &dsql_metric_infos[i];
         dsql_strbuf_addf(&sb, "# HELP %s %s\n# TYPE %s %s\n", info->name, info->help, info->name,
                          dsql_metric_type_name(info->type));
+        if (i == DSQL_METRIC_visibility_runs)
+            add_runs(m, &sb);
         for (unsigned op = 0; op < (info->by_operation ? operations : 1); op++) {
             struct dsql_series s = {.metric = (enum dsql_metric)i, .operation = op};
             if (info->type == DSQL_TYPE_HISTOGRAM)

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 256 };
+#include "base/clock_epoll.h"
+
+enum { EVENTS_MAX = 1024 };
 
 static bool earlier(const struct dsql_heap_node *a, const struct dsql_heap_node *b)
 {
@@ -55,6 +57,14 @@ void dsql_loop_watch(struct dsql_loop *loop, struct dsql_watch *watch, uint32_t 
     assert(
         !failed); /* the descriptors are ours; memory for them was checked at ADD by the kernel */
     watch->events = events;
+}
+
+void dsql_loop_rearm(struct dsql_loop *loop, struct dsql_watch *watch)
+{
+    struct epoll_event event = {.events = watch->events, .data = {.ptr = watch}};
+    assert(watch->fd >= 0 && watch->events != 0);
+    int failed = epoll_ctl(loop->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+    assert(!failed);
 }
 
 void dsql_loop_close(struct dsql_watch *watch)
@@ -117,21 +127,32 @@ static void run_timers(struct dsql_loop *loop)
     }
 }
 
-void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns)
+/* What can be done now, or as soon as something can, the first timer is due, or the time is over.
+ */
+static int wait_for_any(const struct dsql_loop *loop, int64_t wait_ns, struct epoll_event *events)
 {
-    struct epoll_event events[EVENTS_MAX];
     struct dsql_mono until = dsql_mono_add(now(loop), wait_ns);
     const struct dsql_timer *first = first_timer(loop);
     if (first && dsql_mono_before(first->at, until))
         until = first->at;
-    struct pollfd any = {.fd = loop->epoll, .events = POLLIN};
-    (void)dsql_clock_poll(loop->clock, &any, 1, until);
-    int count = epoll_wait(loop->epoll, events, EVENTS_MAX, 0);
+    return dsql_clock_epoll(loop->clock, loop->epoll, events, EVENTS_MAX, until);
+}
+
+static void tell(const struct epoll_event *events, int count, bool first)
+{
     for (int i = 0; i < count; i++) {
         struct dsql_watch *watch = events[i].data.ptr;
-        if (watch->fd >= 0)
+        if (watch->fd >= 0 && watch->first == first)
             watch->ready(watch, events[i].events);
     }
+}
+
+void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = wait_for_any(loop, wait_ns, events);
+    tell(events, count, true);
+    tell(events, count, false);
     run_timers(loop);
     free_ended(loop);
 }

@@ -5,16 +5,18 @@
  *     loop.c       sockets, timers, and memory that is given back at the end of a turn
  *     stream.c     bytes in and out of one socket, with TLS or without
  *     outbox.h     bytes that wait to be sent
- *     listen.c     sockets to be connected to: loopback and Unix
+ *     tls.c        TLS from a certificate and a key in files
+ *     listen.c     sockets to be connected to: TCP and Unix
+ *     pass.c       descriptors from one process to another
  *     peer.c       which user of this machine is at the other end
  *
  * Messages are cut out of the bytes by pgwire/frame.h; what they mean is the user's.
  *
  * The loop is epoll and a heap, 140 lines. An event library would hide the two things that the
  * relay lives on: a socket whose bytes another library reads (libpq's TLS, where data that is
- * already decrypted wakes nobody), and a clock that tests own. libuv reads for its streams itself
- * and keeps its own time; only its poll handles would be left of it, which are epoll with one more
- * call for each change of interest.
+ * already decrypted makes no socket readable), and a clock that tests own. libuv reads for its
+ * streams itself and keeps its own time; only its poll handles would be left of it, which are epoll
+ * with one more call for each change of interest.
  *
  * This header is the loop. A watch, a timer and a deferred_free are members of whatever they belong
  * to; the loop owns none of them. What is closed during a turn may still be named by an event of
@@ -32,6 +34,7 @@
 struct dsql_watch {
     int fd; /* -1: none */
     uint32_t events;
+    bool first; /* in a turn, its events come before those of watches without this mark */
     void (*ready)(struct dsql_watch *watch, uint32_t events);
 };
 
@@ -61,8 +64,10 @@ void dsql_loop_fini(struct dsql_loop *loop);
 /* Serves for at most wait_ns, or until something happened. */
 void dsql_loop_turn(struct dsql_loop *loop, int64_t wait_ns);
 
-/* events 0: none. */
+/* events 0: none. EPOLLET is the user's to ask for. */
 void dsql_loop_watch(struct dsql_loop *loop, struct dsql_watch *watch, uint32_t events);
+/* With EPOLLET: tells again what the socket is ready for. */
+void dsql_loop_rearm(struct dsql_loop *loop, struct dsql_watch *watch);
 /* Closes its socket. */
 void dsql_loop_close(struct dsql_watch *watch);
 

@@ -30,7 +30,7 @@ static enum dsql_rc ask(int netlink, const struct inet_diag_sockid *id, uid_t *u
     struct {
         struct nlmsghdr header;
         struct inet_diag_msg socket;
-        char attributes[1024]; /* that nobody asked for */
+        char attributes[1024]; /* not asked for, but sent */
     } answer;
     static_assert(offsetof(struct question, request) == NLMSG_HDRLEN, "netlink pads its header");
     const struct timeval limit = {.tv_sec = 1}; /* the kernel answers before send() returns */

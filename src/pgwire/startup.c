@@ -33,6 +33,22 @@ bool dsql_pg_param_is_option(struct dsql_pg_param param)
     return dsql_span_starts(param.name, DSQL_SPAN("_pq_."));
 }
 
+bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_pg_param *setting)
+{
+    struct dsql_span word;
+    while (rest->len > 0) {
+        dsql_span_cut(dsql_span_trim(*rest), ' ', &word, rest);
+        if (dsql_span_eq(word, DSQL_SPAN("-c")))
+            dsql_span_cut(dsql_span_trim(*rest), ' ', &word, rest);
+        else if (dsql_span_starts(word, DSQL_SPAN("-c")) || dsql_span_starts(word, DSQL_SPAN("--")))
+            word = dsql_span_from(word, 2);
+        dsql_span_cut(word, '=', &setting->name, &setting->value);
+        if (setting->name.len > 0)
+            return true;
+    }
+    return false;
+}
+
 bool dsql_pg_startup_must_negotiate(const struct dsql_pg_startup *startup, uint16_t newest_minor)
 {
     if (startup->minor > newest_minor)

@@ -62,6 +62,10 @@ bool dsql_pg_params_get(struct dsql_pg_params params, struct dsql_span name,
 /* Parameters whose name begins with _pq_. are options of the protocol, not of the session. */
 bool dsql_pg_param_is_option(struct dsql_pg_param param);
 
+/* Takes the first setting off the value of the parameter `options`: `-c name=value` or
+ * `--name=value`; false if there is none left. A setting without a name is passed over. */
+bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_pg_param *setting);
+
 /* Whether a server that speaks 3.0 to 3.newest_minor and no protocol option must answer with
  * NegotiateProtocolVersion. */
 bool dsql_pg_startup_must_negotiate(const struct dsql_pg_startup *startup, uint16_t newest_minor);

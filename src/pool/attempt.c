@@ -7,53 +7,54 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define GRIEF_NS (100 * DSQL_MS)
+#include "base/least.h"
+
+#define TOGETHER_NS (100 * DSQL_MS) /* failures of one kind within it are one line in the log */
 
 /* ---- failures ---- */
 
-static void say_grief(struct dsql_pool *pool, const struct dsql_pool_grief *grief)
+static void log_failures(struct dsql_pool *pool, const struct dsql_failure_log *log)
 {
-    bool needs_a_person = grief->cls == DSQL_CONNECT_DENIED || grief->cls == DSQL_CONNECT_TLS ||
-                          grief->cls == DSQL_CONNECT_TOKEN_EXPIRED;
+    bool needs_a_person = log->cls == DSQL_CONNECT_DENIED || log->cls == DSQL_CONNECT_TLS ||
+                          log->cls == DSQL_CONNECT_TOKEN_EXPIRED;
     dsql_log(dsql_log_default(),
              needs_a_person ? DSQL_EVENT_POOL_DENIED : DSQL_EVENT_POOL_CONNECT_FAILED,
              DSQL_F("endpoint", (const char *)pool->key),
-             DSQL_F("class", dsql_connect_class_name(grief->cls)),
-             DSQL_F("attempts", grief->attempts),
-             DSQL_F("sqlstate", (const char *)grief->error.sqlstate),
-             DSQL_F("detail", (const char *)grief->error.message),
-             DSQL_F("server_hint", (const char *)grief->error.hint),
-             DSQL_F("retry_ms", grief->retry_ns / DSQL_MS),
-             DSQL_F("hint", dsql_connect_advice(grief->cls)));
+             DSQL_F("class", dsql_connect_class_name(log->cls)), DSQL_F("attempts", log->attempts),
+             DSQL_F("sqlstate", (const char *)log->error.sqlstate),
+             DSQL_F("detail", (const char *)log->error.message),
+             DSQL_F("server_hint", (const char *)log->error.hint),
+             DSQL_F("retry_ms", log->retry_ns / DSQL_MS),
+             DSQL_F("hint", dsql_connect_advice(log->cls)));
 }
 
 /* Failures of one kind that come together are one line. */
 void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now)
 {
     pthread_mutex_lock(&pool->state_lock);
-    struct dsql_pool_grief grief = pool->grief;
-    bool due = grief.pending && !dsql_mono_before(now, grief.log_at);
+    struct dsql_failure_log log = pool->failure_log;
+    bool due = log.pending && !dsql_mono_before(now, log.log_at);
     if (due)
-        pool->grief.pending = false;
+        pool->failure_log.pending = false;
     pthread_mutex_unlock(&pool->state_lock);
     if (due)
-        say_grief(pool, &grief);
+        log_failures(pool, &log);
 }
 
 /* With state_lock held. Answers whether *other, of another kind, has to be logged first. */
-static bool add_grief(struct dsql_pool *pool, const struct dsql_connect_report *report,
-                      struct dsql_mono now, int64_t retry_ns, struct dsql_pool_grief *other)
+static bool add_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
+                        struct dsql_mono now, int64_t retry_ns, struct dsql_failure_log *other)
 {
-    struct dsql_pool_grief *grief = &pool->grief;
-    bool replaces = grief->pending && grief->cls != report->cls;
+    struct dsql_failure_log *log = &pool->failure_log;
+    bool replaces = log->pending && log->cls != report->cls;
     if (replaces)
-        *other = *grief;
-    if (!grief->pending || replaces)
-        *grief = (struct dsql_pool_grief){
-            .pending = true, .cls = report->cls, .log_at = dsql_mono_add(now, GRIEF_NS)};
-    grief->attempts++;
-    grief->error = pool->errors[0];
-    grief->retry_ns = retry_ns > grief->retry_ns ? retry_ns : grief->retry_ns;
+        *other = *log;
+    if (!log->pending || replaces)
+        *log = (struct dsql_failure_log){
+            .pending = true, .cls = report->cls, .log_at = dsql_mono_add(now, TOGETHER_NS)};
+    log->attempts++;
+    log->error = pool->errors[0];
+    log->retry_ns = dsql_most(retry_ns, log->retry_ns);
     pool->troubled = true;
     return replaces;
 }
@@ -64,7 +65,7 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
                          uint32_t slot)
 {
     struct dsql_mono now = dsql_clock_mono(pool->clock);
-    struct dsql_pool_grief other;
+    struct dsql_failure_log other;
     pthread_mutex_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
     struct dsql_keeper_call call = {
@@ -77,11 +78,11 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
         dsql_budget_throttled(pool->budget, now);
     if (verdict.full)
         dsql_budget_refused_full(pool->budget, now);
-    bool say = add_grief(pool, report, now, verdict.retry_ns, &other);
+    bool say = add_failure(pool, report, now, verdict.retry_ns, &other);
     pthread_cond_broadcast(&pool->progress);
     pthread_mutex_unlock(&pool->state_lock);
     if (say)
-        say_grief(pool, &other);
+        log_failures(pool, &other);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
     if (verdict.forget_token)
@@ -99,7 +100,7 @@ static enum dsql_rc find_address(struct dsql_pool *pool, struct dsql_mono now,
 {
     if (pool->resolver)
         return dsql_resolver_address(pool->resolver, now, address, err);
-    memcpy(address, pool->options.hostaddr, DSQL_ADDRESS_SIZE);
+    memcpy(address, pool->options.connection.hostaddr, DSQL_ADDRESS_SIZE);
     return DSQL_OK;
 }
 
@@ -182,7 +183,7 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     int64_t took_ns = dsql_mono_since(now, pool->keeper.slots.items[conn->slot].began);
     pthread_mutex_unlock(&pool->state_lock);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_OPENED, DSQL_F("slot", conn->slot),
-             DSQL_F("open", open), DSQL_F("target", pool->options.target_ready),
+             DSQL_F("open", open), DSQL_F("target", pool->options.sizing.target_ready),
              DSQL_F("ms", took_ns / DSQL_MS),
              DSQL_F("lifetime_ms", dsql_mono_since(life.dies_at, life.born) / DSQL_MS));
     dsql_checkout_offer(pool, conn);

@@ -42,7 +42,7 @@ struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
         struct dsql_conn *conn = &pool->conns[slot];
         enum dsql_discard why;
         if (is_far_from_its_end(pool, conn) ||
-            may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why))
+            may_still_serve(conn, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why))
             return conn;
         dsql_checkout_discard(pool, conn, why);
     }
@@ -85,7 +85,7 @@ static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
     int64_t held = dsql_slots_held(&k->slots);
     struct dsql_allowance_status budget;
     dsql_budget_status(pool->budget, dsql_clock_mono(pool->clock), &budget);
-    if (held >= o->max_open)
+    if (held >= o->sizing.max_open)
         dsql_err_hint(err, "raise DSQL_POOL_MAX_OPEN, hold connections for less time, or wait "
                            "longer");
     else if (held >= k->granted && k->granted < k->need)
@@ -114,7 +114,7 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
                        "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
                        "%u being opened",
                        pool->host, (long long)(waited_ns / DSQL_MS),
-                       (long long)pool->options.max_open, open, opening);
+                       (long long)pool->options.sizing.max_open, open, opening);
     /* Only what still stands in the way is worth repeating. */
     if (err && pool->keeper.refill.rounds > 0 && pool->error_count > 0) {
         const struct dsql_pool_error *last = &pool->errors[0];
@@ -127,8 +127,9 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     }
     pthread_mutex_unlock(&pool->state_lock);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY, DSQL_F("endpoint", (const char *)pool->key),
-             DSQL_F("waited_ms", waited_ns / DSQL_MS), DSQL_F("max_open", pool->options.max_open),
-             DSQL_F("open", open), DSQL_F("opening", opening));
+             DSQL_F("waited_ms", waited_ns / DSQL_MS),
+             DSQL_F("max_open", pool->options.sizing.max_open), DSQL_F("open", open),
+             DSQL_F("opening", opening));
     return DSQL_EMPTY;
 }
 
@@ -155,7 +156,7 @@ static enum dsql_rc wait_in_line(struct dsql_checkout_ticket *ticket, int64_t wa
     return rc;
 }
 
-/* What is not the fast case: timed, empty, somebody waits, draining. */
+/* The checkout behind the fast one: a timed one, an empty pool, other waiters, a draining pool. */
 static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
                                     struct dsql_conn **conn, struct dsql_err *err)
 {
@@ -305,7 +306,7 @@ enum dsql_rc dsql_checkout_collect(struct dsql_checkout_ticket *ticket, int64_t 
     if (!rc)
         *conn = hand_out(ticket->waiter.conn);
     else if (waited_ns == 0)
-        (void)dsql_err_set(err, rc, "nobody waits for it any more");
+        (void)dsql_err_set(err, rc, "the checkout was cancelled");
     else
         rc = rc == DSQL_EMPTY ? explain_empty(pool, waited_ns, err) : refuse(pool, err);
     return rc;
@@ -363,13 +364,13 @@ static bool is_recalled(struct dsql_pool *pool)
     return recalled;
 }
 
-/* It is in the ready set, and somebody has to be looked after. */
+/* The connection is in the ready set; a waiter, a recall or a drain has to be served. */
 static SLOW void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     if (!(attention_of(pool) & DSQL_POOL_CLOSED))
         dsql_waiters_match(pool);
     else if (dsql_ready_set_claim(&pool->ready, conn->slot))
-        dsql_checkout_discard(pool, conn, DSQL_CLOSE_DRAIN);
+        dsql_checkout_discard(pool, conn, DSQL_DISCARD_DRAIN);
 }
 
 static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
@@ -389,7 +390,7 @@ static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, ui
 static SLOW bool discard_if_old(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     enum dsql_discard why;
-    if (may_still_serve(conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why))
+    if (may_still_serve(conn, DSQL_DISCARD_EXPIRED_ON_RETURN, &why))
         return false;
     dsql_checkout_discard(pool, conn, why);
     return true;
@@ -421,7 +422,7 @@ void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn)
 static SLOW void discard_unclean(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     bool broken = PQtransactionStatus(conn->pg) == PQTRANS_UNKNOWN;
-    dsql_checkout_discard(pool, conn, broken ? DSQL_CLOSE_BROKEN : DSQL_CLOSE_DIRTY_RETURN);
+    dsql_checkout_discard(pool, conn, broken ? DSQL_DISCARD_BROKEN : DSQL_DISCARD_DIRTY_RETURN);
 }
 
 /* In a forked child a handle is the parent's. */
@@ -446,7 +447,7 @@ void dsql_pool_return(struct dsql_conn *handle)
     dsql_visitor_leave(visitor);
 }
 
-void dsql_pool_discard(struct dsql_conn *handle, enum dsql_discard reason)
+void dsql_pool_discard_as(struct dsql_conn *handle, enum dsql_discard reason)
 {
     if (!handle || !is_of_this_process(handle))
         return;
@@ -457,4 +458,9 @@ void dsql_pool_discard(struct dsql_conn *handle, enum dsql_discard reason)
     dsql_visitor_enter(visitor, pool);
     dsql_checkout_discard(pool, conn, reason);
     dsql_visitor_leave(visitor);
+}
+
+void dsql_pool_discard(struct dsql_conn *handle)
+{
+    dsql_pool_discard_as(handle, DSQL_DISCARD_BROKEN);
 }

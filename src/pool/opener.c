@@ -12,13 +12,13 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "pool/attempt.h"
 
 enum { EVENTS = 128, LOOKS = 256 };
@@ -88,7 +88,7 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
     if (!dsql_ready_set_claim(&pool->ready, conn->slot))
         return; /* in use: its return finds out */
     lock_state(pool);
-    dsql_opener_discard(pool, conn, DSQL_CLOSE_SERVER_CLOSED);
+    dsql_opener_discard(pool, conn, DSQL_DISCARD_SERVER_CLOSED);
     unlock_state(pool);
 }
 
@@ -216,8 +216,8 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
 
 static bool is_polite(enum dsql_discard why)
 {
-    return why != DSQL_CLOSE_BROKEN && why != DSQL_CLOSE_DIRTY_RETURN &&
-           why != DSQL_CLOSE_SERVER_CLOSED;
+    return why != DSQL_DISCARD_BROKEN && why != DSQL_DISCARD_DIRTY_RETURN &&
+           why != DSQL_DISCARD_SERVER_CLOSED;
 }
 
 static void close_one(const struct dsql_pool *pool, struct dsql_conn *conn)
@@ -226,7 +226,7 @@ static void close_one(const struct dsql_pool *pool, struct dsql_conn *conn)
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_DISCARDED,
              DSQL_F("reason", dsql_discard_name(why)), DSQL_F("slot", conn->slot),
              DSQL_F("remaining_ms", (conn->dies_at - pool->keeper.now.ns) / DSQL_MS),
-             DSQL_F("guard_ms", pool->options.guard_window_ns / DSQL_MS));
+             DSQL_F("guard_ms", pool->options.lifetime.guard_window_ns / DSQL_MS));
     dsql_connect_finish(conn, is_polite(why));
 }
 
@@ -259,7 +259,7 @@ static void report(struct dsql_pool *pool, const struct work *work)
     if (work->lacks_slots)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
                  DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", pool->keeper.granted),
-                 DSQL_F("wanted", pool->options.target_ready));
+                 DSQL_F("wanted", pool->options.sizing.target_ready));
 }
 
 static void carry_out(struct dsql_pool *pool, struct work *work)
@@ -325,7 +325,7 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
             continue;
         }
         lock_state(pool);
-        dsql_opener_discard(pool, conn, DSQL_CLOSE_SERVER_CLOSED);
+        dsql_opener_discard(pool, conn, DSQL_DISCARD_SERVER_CLOSED);
         unlock_state(pool);
     }
 }
@@ -361,8 +361,8 @@ static void turn(struct dsql_pool *pool)
         dsql_stats_sample(pool);
         look_at_idle_sockets(pool);
     }
-    if (pool->grief.pending && dsql_mono_before(pool->grief.log_at, until))
-        until = pool->grief.log_at;
+    if (pool->failure_log.pending && dsql_mono_before(pool->failure_log.log_at, until))
+        until = pool->failure_log.log_at;
     struct pollfd any = {.fd = pool->epoll, .events = POLLIN};
     (void)dsql_clock_poll(pool->clock, &any, 1, until);
     int count = epoll_wait(pool->epoll, events, EVENTS, 0);
@@ -371,7 +371,7 @@ static void turn(struct dsql_pool *pool)
 }
 
 /* Shuts down the sockets of connections that never came back, so that their callers notice. As long
- * as the opener is not `stopped` nobody else closes a socket: each is still the pool's. */
+ * as the opener is not `stopped` no other thread closes a socket: each is still the pool's. */
 static void cut_off(struct dsql_pool *pool)
 {
     unsigned count = 0;
@@ -436,12 +436,7 @@ enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
     pool->sampled_at = now;
     pool->second = now.ns / DSQL_S;
     atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
-    /* Signals are for the program's own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&pool->thread, NULL, run, pool);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = dsql_thread_start(&pool->thread, 0, run, pool);
     return failed ? no_thread(err, failed) : DSQL_OK;
 }
 

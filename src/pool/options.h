@@ -10,6 +10,18 @@ struct dsql_target {
     int port;
 };
 
+/* The options of a program, which may know more or fewer of them than this library: those that it
+ * does not know have their defaults. DSQL_INVALID if it sets one that this library does not know,
+ * or has never called dsql_pool_options_default(). */
+DSQL_MUST_USE enum dsql_rc dsql_options_take(const struct dsql_pool_options *given,
+                                             struct dsql_pool_options *options,
+                                             struct dsql_err *err);
+
+/* Whether a pool that was opened with one of them is not what the other one asks for; the first
+ * difference in words. */
+bool dsql_options_differ(const struct dsql_pool_options *open,
+                         const struct dsql_pool_options *asked, char *difference, size_t size);
+
 /* DSQL_INVALID, with what is wrong, or fills *target and makes the sizes fit max_open. */
 DSQL_MUST_USE enum dsql_rc dsql_options_check(struct dsql_pool_options *options,
                                               struct dsql_target *target, struct dsql_err *err);

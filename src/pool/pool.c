@@ -9,8 +9,6 @@
 #include "pool/trust.h"
 #include "pool/visitors.h"
 
-unsigned dsql_fork_generation;
-
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken while holding nothing */
 static struct dsql_pool *pools;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -21,13 +19,12 @@ static void after_fork(void)
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     list_lock = fresh;
     pools = NULL;
-    dsql_fork_generation++;
     dsql_budget_after_fork();
 }
 
 static void start_once(void)
 {
-    (void)pthread_atfork(NULL, NULL, after_fork);
+    dsql_fork_watch(after_fork);
 }
 
 static bool is_of_this_process(const struct dsql_pool *pool)
@@ -46,29 +43,30 @@ static struct dsql_keeper_config keeper_config(const struct dsql_pool_options *o
 {
     bool standard = o->mode == DSQL_POOL_STANDARD;
     return (struct dsql_keeper_config){
-        .max_open = (uint32_t)o->max_open,
-        .target = (uint32_t)o->target_ready,
-        .lifetime = {o->base_lifetime_ns, o->lifetime_jitter_ns, o->guard_window_ns},
-        .start_delay_ns = o->staggered_startup_ns,
-        .inflight_limit = o->inflight_limit,
-        .connect_timeout_ns = o->connect_timeout_ns,
+        .max_open = (uint32_t)o->sizing.max_open,
+        .target = (uint32_t)o->sizing.target_ready,
+        .lifetime = {o->lifetime.base_ns, o->lifetime.jitter_ns, o->lifetime.guard_window_ns},
+        .start_delay_ns = o->budget.staggered_startup_ns,
+        .inflight_limit = o->sizing.inflight_limit,
+        .connect_timeout_ns = o->connection.connect_timeout_ns,
         .empty_wait_ns = o->empty_wait_ns,
-        .permit_wait_ns = o->permit_wait_ns,
-        .permit_backoff_ns = o->permit_backoff_ns,
-        .tick_ns = standard ? o->keeper_tick_ns : 0,
-        .tick_max = (uint32_t)o->keeper_max_per_tick,
-        .warmup = standard ? (uint32_t)o->warmup_target : 0,
-        .warmup_tries = (uint32_t)o->warmup_max_retries + 1,
-        .warmup_timeout_ns = o->warmup_connect_timeout_ns,
-        .warmup_backoff_ns = o->warmup_retry_backoff_ns,
-        .warmup_backoff_max_ns = o->warmup_max_backoff_ns,
+        .permit_wait_ns = o->budget.permit_wait_ns,
+        .permit_backoff_ns = o->budget.permit_backoff_ns,
+        .tick_ns = standard ? o->standard.keeper_tick_ns : 0,
+        .tick_max = (uint32_t)o->standard.keeper_max_per_tick,
+        .warmup = standard ? (uint32_t)o->standard.warmup_target : 0,
+        .warmup_tries = (uint32_t)o->standard.warmup_max_retries + 1,
+        .warmup_timeout_ns = o->standard.warmup_connect_timeout_ns,
+        .warmup_backoff_ns = o->standard.warmup_retry_backoff_ns,
+        .warmup_backoff_max_ns = o->standard.warmup_max_backoff_ns,
     };
 }
 
 static void choose_trust(struct dsql_pool *pool)
 {
-    if (pool->options.ca_file[0] != '\0') {
-        (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s", pool->options.ca_file);
+    if (pool->options.connection.ca_file[0] != '\0') {
+        (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s",
+                       pool->options.connection.ca_file);
         return;
     }
     const char *bundle = dsql_trust_bundle();
@@ -94,13 +92,13 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     const struct dsql_pool_options *o = &pool->options;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_keeper_config config = keeper_config(o);
-    pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->max_open * sizeof(*pool->conns));
+    pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->sizing.max_open * sizeof(*pool->conns));
     if (!pool->conns || dsql_keeper_init(&pool->keeper, &config, dsql_rng_from_os(), now) ||
         dsql_ready_set_init(&pool->ready, config.max_open) ||
-        (o->hostaddr[0] == '\0' &&
+        (o->connection.hostaddr[0] == '\0' &&
          dsql_resolver_new(pool->host, wake_opener, pool, &pool->resolver)))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    memset((void *)pool->conns, 0, (size_t)o->max_open * sizeof(*pool->conns));
+    memset((void *)pool->conns, 0, (size_t)o->sizing.max_open * sizeof(*pool->conns));
     for (uint32_t i = 0; i < config.max_open; i++) {
         pool->conns[i].pool = pool;
         pool->conns[i].slot = i;
@@ -118,21 +116,21 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     char endpoint[300];
     (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->host, pool->port);
     const struct dsql_budget_options budget = {
-        .kind = o->budget,
+        .kind = o->budget.kind,
         .endpoint = endpoint,
         .region = pool->region,
-        .service = o->service,
-        .rate = o->rate,
-        .burst = o->burst,
-        .lease_table = o->lease_table,
-        .limiter_table = o->limiter_table,
-        .cluster_rate = o->cluster_rate,
-        .cluster_burst = o->cluster_burst,
-        .cluster_connections = o->cluster_connections,
-        .cluster_headroom = o->cluster_headroom,
-        .ttl_ns = o->budget_ttl_ns,
-        .fallback_after_ns = o->fallback_after_ns,
-        .fallback_processes = o->fallback_processes,
+        .service = o->budget.service,
+        .rate = o->budget.rate,
+        .burst = o->budget.burst,
+        .lease_table = o->budget.lease_table,
+        .limiter_table = o->budget.limiter_table,
+        .cluster_rate = o->budget.cluster_rate,
+        .cluster_burst = o->budget.cluster_burst,
+        .cluster_connections = o->budget.cluster_connections,
+        .cluster_headroom = o->budget.cluster_headroom,
+        .ttl_ns = o->budget.ttl_ns,
+        .fallback_after_ns = o->budget.fallback_after_ns,
+        .fallback_processes = o->budget.fallback_processes,
         .credentials = credentials,
         .metrics = o->metrics,
         .log = dsql_log_default(),
@@ -147,8 +145,8 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         .credentials = credentials,
         .host = pool->host,
         .region = pool->region,
-        .user = o->user,
-        .duration_ns = o->token_duration_ns,
+        .user = o->connection.user,
+        .duration_ns = o->connection.token_duration_ns,
         .clock = pool->clock,
         .wake = wake_opener,
         .wake_arg = pool,
@@ -163,8 +161,8 @@ static void start_trace(struct dsql_pool *pool)
     const char *path = pool->options.trace;
     if (path[0] == '\0')
         return;
-    if (dsql_trace_open(path, (uint32_t)pool->options.max_open, pool->clock, &pool->state_lock,
-                        &pool->trace, &err))
+    if (dsql_trace_open(path, (uint32_t)pool->options.sizing.max_open, pool->clock,
+                        &pool->state_lock, &pool->trace, &err))
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE_FAILED,
                  DSQL_F("endpoint", (const char *)pool->key),
                  DSQL_F("detail", (const char *)err.message));
@@ -224,7 +222,7 @@ static void make_key(char *key, size_t size, const struct dsql_pool_options *opt
                      const struct dsql_target *target)
 {
     (void)snprintf(key, size, "%.255s:%d/%.63s?user=%.63s", target->host, target->port,
-                   options->database, options->user);
+                   options->connection.database, options->connection.user);
 }
 
 /* NULL if it can't be made; *rc and *err say why. */
@@ -258,11 +256,12 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STARTED,
                  DSQL_F("endpoint", (const char *)pool->key),
                  DSQL_F("mode", options->mode == DSQL_POOL_RESERVOIR ? "reservoir" : "standard"),
-                 DSQL_F("max_open", options->max_open), DSQL_F("target", options->target_ready),
-                 DSQL_F("low_watermark", options->low_watermark),
-                 DSQL_F("lifetime_ms", options->base_lifetime_ns / DSQL_MS),
-                 DSQL_F("guard_ms", options->guard_window_ns / DSQL_MS),
-                 DSQL_F("rate", options->rate), DSQL_F("burst", options->burst));
+                 DSQL_F("max_open", options->sizing.max_open),
+                 DSQL_F("target", options->sizing.target_ready),
+                 DSQL_F("low_watermark", options->sizing.low_watermark),
+                 DSQL_F("lifetime_ms", options->lifetime.base_ns / DSQL_MS),
+                 DSQL_F("guard_ms", options->lifetime.guard_window_ns / DSQL_MS),
+                 DSQL_F("rate", options->budget.rate), DSQL_F("burst", options->budget.burst));
         int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, pool->keeper.now);
         if (delay_ns > 0)
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
@@ -292,7 +291,7 @@ static bool is_filled(const struct dsql_pool *pool)
 {
     if (pool->options.mode == DSQL_POOL_STANDARD)
         return dsql_keeper_is_warm(&pool->keeper);
-    return pool->keeper.slots.open >= pool->options.low_watermark;
+    return pool->keeper.slots.open >= pool->options.sizing.low_watermark;
 }
 
 static void wait_until_filled(struct dsql_pool *pool)
@@ -300,8 +299,8 @@ static void wait_until_filled(struct dsql_pool *pool)
     struct dsql_mono began = dsql_clock_mono(pool->clock);
     pthread_mutex_lock(&pool->state_lock);
     int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, dsql_clock_mono(pool->clock));
-    struct dsql_mono deadline =
-        dsql_mono_add(began, pool->options.initial_fill_timeout_ns + (delay_ns > 0 ? delay_ns : 0));
+    struct dsql_mono deadline = dsql_mono_add(began, pool->options.sizing.initial_fill_timeout_ns +
+                                                         (delay_ns > 0 ? delay_ns : 0));
     bool standard = pool->options.mode == DSQL_POOL_STANDARD;
     /* Nothing came and nothing will: waiting longer only keeps the program from saying so. */
     while (!is_filled(pool) && !dsql_keeper_is_hopeless(&pool->keeper) && !pool->draining) {
@@ -314,7 +313,8 @@ static void wait_until_filled(struct dsql_pool *pool)
     }
     int64_t open = pool->keeper.slots.open;
     uint64_t created = pool->opens, failed = pool->failures;
-    int64_t wanted = standard ? pool->options.warmup_target : pool->options.low_watermark;
+    int64_t wanted =
+        standard ? pool->options.standard.warmup_target : pool->options.sizing.low_watermark;
     bool hopeless = dsql_keeper_is_hopeless(&pool->keeper);
     struct dsql_pool_error last =
         pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
@@ -354,42 +354,56 @@ static struct dsql_pool *find(const char *key)
     return pool;
 }
 
-static bool differs(const struct dsql_pool_options *a, const struct dsql_pool_options *b)
+/* With list_lock held: one more handle of an open pool, if the options allow it. */
+static enum dsql_rc join(struct dsql_pool *pool, const struct dsql_pool_options *options,
+                         struct dsql_err *err)
 {
-    return a->mode != b->mode || a->max_open != b->max_open || a->target_ready != b->target_ready ||
-           a->base_lifetime_ns != b->base_lifetime_ns || a->rate != b->rate ||
-           a->burst != b->burst || a->budget != b->budget;
+    char difference[256];
+    if (dsql_options_differ(&pool->options, options, difference, sizeof(difference))) {
+        if (!options->share) {
+            (void)dsql_err_set(err, DSQL_INVALID, "a pool of %s is open with other options: %s",
+                               pool->key, difference);
+            dsql_err_hint(err, "open it with the same options, or set the option share to take "
+                               "the open pool as it is");
+            return DSQL_INVALID;
+        }
+        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_SHARED,
+                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("difference", (const char *)difference));
+    }
+    pool->handles++;
+    return DSQL_OK;
 }
 
 enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_pool **out,
                             struct dsql_err *err)
 {
     struct dsql_target target;
-    struct dsql_pool_options fitted = *given, *options = &fitted;
-    enum dsql_rc rc = dsql_options_check(options, &target, err);
+    struct dsql_pool_options options;
+    enum dsql_rc rc = dsql_options_take(given, &options, err);
+    if (!rc)
+        rc = dsql_options_check(&options, &target, err);
     if (rc)
         return rc;
     pthread_once(&once, start_once);
     char key[sizeof(((struct dsql_pool *)NULL)->key)];
-    make_key(key, sizeof(key), options, &target);
+    make_key(key, sizeof(key), &options, &target);
     pthread_mutex_lock(&list_lock);
     struct dsql_pool *pool = find(key);
-    bool shared = pool != NULL;
-    if (shared) {
-        pool->handles++;
+    bool is_new = !pool;
+    if (pool) {
+        rc = join(pool, &options, err);
     } else {
-        pool = make(options, &target, &rc, err);
+        pool = make(&options, &target, &rc, err);
         if (pool) {
             pool->next = pools;
             pools = pool;
         }
     }
     pthread_mutex_unlock(&list_lock);
-    if (!pool)
+    if (rc)
         return rc;
-    if (shared && differs(options, &pool->options))
-        dsql_log(dsql_log_default(), DSQL_EVENT_POOL_SHARED, DSQL_F("endpoint", (const char *)key));
-    if (!shared)
+    if (is_new)
         wait_until_filled(pool);
     *out = pool;
     return DSQL_OK;

@@ -40,6 +40,7 @@
 #include <stdatomic.h>
 
 #include "aws/token_cache.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "budget/budget.h"
 #include "core/keeper.h"
@@ -92,8 +93,8 @@ struct dsql_waiter {
 #define DSQL_POOL_CLOSED (UINT32_C(1) << 31) /* draining */
 #define DSQL_POOL_RECALL (UINT32_C(1) << 30) /* the budget has shrunk: returns are closed */
 
-/* A connect failure that waits to be logged with those like it. (S) */
-struct dsql_pool_grief {
+/* Connect failures of one kind, which are logged together in one line. (S) */
+struct dsql_failure_log {
     bool pending;
     enum dsql_connect_class cls;
     unsigned attempts;
@@ -138,8 +139,8 @@ struct dsql_pool {
     int64_t second;                                  /* (S) of its newest entry */
     struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* (S) age_ns holds the moment */
     size_t error_count;
-    struct dsql_pool_grief grief;
-    bool troubled; /* (S) a failure was logged since the last success */
+    struct dsql_failure_log failure_log; /* (S) */
+    bool troubled;                       /* (S) a failure was logged since the last success */
 
     pthread_t thread;
     int epoll, event;
@@ -250,7 +251,7 @@ static inline uint32_t dsql_waiters_count(const struct dsql_pool *pool)
     return atomic_load_explicit(&pool->attention, memory_order_seq_cst) &
            ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
 }
-/* Gives the connection, which the caller owns, to who waits longest; false if nobody does. */
+/* Gives the connection, which the caller owns, to the longest waiter; false if there is none. */
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Serves those who wait as far as there are ready connections. */
 void dsql_waiters_match(struct dsql_pool *pool);
@@ -274,8 +275,8 @@ struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint);
 void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
 
 /*
- * A checkout that another thread can interrupt. It lives until the checkout has returned and nobody
- * will cancel it any more.
+ * A checkout that another thread can interrupt. The ticket lives until the checkout has returned
+ * and no thread will cancel it any more.
  */
 struct dsql_checkout_ticket {
     struct dsql_pool *pool;
@@ -283,6 +284,9 @@ struct dsql_checkout_ticket {
     _Atomic bool cancelled;
 };
 void dsql_checkout_ticket_init(struct dsql_checkout_ticket *ticket, struct dsql_pool *pool);
+/* As dsql_pool_discard(), for another reason. */
+void dsql_pool_discard_as(struct dsql_conn *conn, enum dsql_discard reason);
+
 /* As dsql_pool_checkout(); DSQL_CANCELLED if the ticket is cancelled before or meanwhile. */
 DSQL_MUST_USE enum dsql_rc dsql_checkout_with(struct dsql_checkout_ticket *ticket, int64_t wait_ns,
                                               struct dsql_conn **conn, struct dsql_err *err);
@@ -313,7 +317,6 @@ void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now);
 void dsql_stats_sample(struct dsql_pool *pool);
 
 /* pool.c */
-extern unsigned dsql_fork_generation; /* how often the process has been forked to get here */
 /* The memory, when it has no owner any more; the calling thread is no visitor. */
 void dsql_pool_free(struct dsql_pool *pool);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/thread.h"
+
 enum { ADDRESSES_MAX = 16, HOST_SIZE = 256 };
 
 /* Addresses older than this are looked up again. */
@@ -20,7 +22,7 @@ struct shared {
     size_t count;
     char addresses[ADDRESSES_MAX][DSQL_ADDRESS_SIZE];
     char host[HOST_SIZE];
-    void (*wake)(void *arg); /* NULL: nobody is interested any more */
+    void (*wake)(void *arg); /* NULL: the asker has gone away */
     void *arg;
 };
 
@@ -99,17 +101,14 @@ static void *look_up(void *arg)
 
 static bool start_lookup(struct dsql_resolver *r, struct dsql_mono now)
 {
-    pthread_attr_t attr;
     pthread_t thread;
-    if (pthread_attr_init(&attr) != 0)
-        return false;
-    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_mutex_lock(&r->shared->lock);
     r->shared->users++;
     pthread_mutex_unlock(&r->shared->lock);
-    r->looking = pthread_create(&thread, &attr, look_up, r->shared) == 0;
-    pthread_attr_destroy(&attr);
-    if (!r->looking)
+    r->looking = dsql_thread_start(&thread, 0, look_up, r->shared) == 0;
+    if (r->looking)
+        (void)pthread_detach(thread);
+    else
         release(r->shared);
     r->looked_at = now;
     r->stale = false;

@@ -1,24 +1,30 @@
 /* What the pool says about itself: counts, the registry of connections, the latest errors. */
 #include <string.h>
 
+#include "base/least.h"
 #include "pool/pool.h"
+
+/* The values of the metric's label are in the order of the public enum, whose names they are. */
+#define SAME(name) static_assert((int)DSQL_DISCARD_##name == (int)DSQL_DISCARD_REASON_##name, #name)
+SAME(INSUFFICIENT_LIFETIME);
+SAME(EXPIRED_ON_CHECKOUT);
+SAME(EXPIRED_ON_RETURN);
+SAME(EXPIRED_ON_SCAN);
+SAME(EXPIRING_SOON_ON_SCAN);
+SAME(RESERVOIR_FULL);
+SAME(SERVER_CLOSED);
+SAME(BROKEN);
+SAME(DIRTY_RETURN);
+SAME(DRAIN);
+#undef SAME
 
 const char *dsql_discard_name(enum dsql_discard reason)
 {
-    static const char *const names[] = {
-#define NAME(name, text) text,
-        DSQL_DISCARD_TABLE(NAME)
-#undef NAME
-    };
-    return (unsigned)reason < DSQL_DISCARDS ? names[reason] : "?";
+    bool known = (unsigned)reason < DSQL_DISCARDS;
+    return known ? dsql_label_value(DSQL_LABEL_DISCARD_REASON, (size_t)reason) : "?";
 }
 
-/* The metric's label and the public enum are in the same order. */
-#define SAME(name, text) static_assert((int)DSQL_CLOSE_##name == (int)DSQL_DISCARD_##name, text);
-DSQL_DISCARD_TABLE(SAME)
-#undef SAME
-
-/* So are its label and the classes of core. */
+/* The values of the label `class` are in the order of core's classes. */
 #define SAME(name, text)                                                                           \
     static_assert((int)DSQL_CONNECT_##name == (int)DSQL_CONNECT_CLASS_##name, text);
 DSQL_CONNECT_TABLE(SAME)
@@ -79,7 +85,7 @@ void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now)
 static uint64_t count_uses(const struct dsql_pool *pool)
 {
     uint64_t uses = pool->uses_gone;
-    for (int64_t i = 0; i < pool->options.max_open; i++)
+    for (int64_t i = 0; i < pool->options.sizing.max_open; i++)
         uses += dsql_conn_uses(&pool->conns[i]);
     return uses;
 }
@@ -97,10 +103,10 @@ void dsql_stats_sample(struct dsql_pool *pool)
     uint64_t uses = count_uses(pool);
     dsql_budget_status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
-    ready = ready < open ? ready : open;
+    ready = dsql_least(ready, open);
     dsql_gauge_set(m, DSQL_SERIES(reservoir_size), ready);
-    dsql_gauge_set(m, DSQL_SERIES(reservoir_target), pool->options.target_ready);
-    dsql_gauge_set(m, DSQL_SERIES(pool_max_open), pool->options.max_open);
+    dsql_gauge_set(m, DSQL_SERIES(reservoir_target), pool->options.sizing.target_ready);
+    dsql_gauge_set(m, DSQL_SERIES(pool_max_open), pool->options.sizing.max_open);
     dsql_gauge_set(m, DSQL_SERIES(pool_open), open);
     dsql_gauge_set(m, DSQL_SERIES(pool_in_use), open - ready);
     dsql_gauge_set(m, DSQL_SERIES(pool_idle), ready);
@@ -132,13 +138,13 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     *stats = (struct dsql_pool_stats){
         .mode = pool->options.mode,
         .draining = pool->draining,
-        .max_open = pool->options.max_open,
-        .target = pool->options.target_ready,
+        .max_open = pool->options.sizing.max_open,
+        .target = pool->options.sizing.target_ready,
         .slots = k->granted,
         .ready = ready < open ? ready : open,
         .opening = s->opening,
         .closing = s->closing + pool->discarded,
-        .empty = pool->options.max_open - dsql_slots_held(s),
+        .empty = pool->options.sizing.max_open - dsql_slots_held(s),
         .checkouts = count_uses(pool),
         .opens = pool->opens,
         .open_failures = pool->failures,

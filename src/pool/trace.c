@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/shown.h"
+#include "base/thread.h"
 #include "dsql/version.h"
 
 #define FLUSH_NS (200 * DSQL_MS)
@@ -199,7 +199,7 @@ static enum dsql_rc put_aside(const char *path, struct dsql_err *err)
     else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
         why = "it is no file of this user's";
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        why = "somebody records to it at this moment";
+        why = "another process records to it at this moment";
     else if (rename(path, aside) != 0)
         why = strerror(errno);
     (void)close(fd);
@@ -214,7 +214,8 @@ static enum dsql_rc make_file(const char *path, int *fd, struct dsql_err *err)
     *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (*fd < 0)
         return refuse(err, path, strerror(errno));
-    (void)flock(*fd, LOCK_EX | LOCK_NB); /* where there are no locks, nobody is kept off */
+    (void)flock(*fd,
+                LOCK_EX | LOCK_NB); /* a file system without locks: two recorders may share it */
     return DSQL_OK;
 }
 
@@ -231,11 +232,7 @@ static void destroy(struct dsql_trace *t)
 
 static enum dsql_rc start(struct dsql_trace *t, struct dsql_err *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&t->thread, NULL, run, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = dsql_thread_start(&t->thread, 0, run, t);
     return failed ? dsql_err_set(err, DSQL_IO, "can't start the recorder: %s", strerror(failed))
                   : DSQL_OK;
 }

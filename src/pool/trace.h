@@ -16,9 +16,9 @@ struct dsql_trace;
 
 /*
  * Begins a recording in a new file that only this user may read. What was there becomes PATH.old; a
- * link, or anything else that is no file of this user's, is refused, and so is a file that somebody
- * records to at this moment. `lock` guards the keeper and outlives the recorder. DSQL_IO,
- * DSQL_NO_MEMORY.
+ * link, or anything else that is no file of this user's, is refused, and so is a file that
+ * another process records to at this moment. `lock` guards the keeper and outlives the recorder.
+ * DSQL_IO, DSQL_NO_MEMORY.
  */
 DSQL_MUST_USE enum dsql_rc dsql_trace_open(const char *path, uint32_t max_open,
                                            const struct dsql_clock *clock, pthread_mutex_t *lock,
@@ -28,8 +28,8 @@ DSQL_MUST_USE enum dsql_rc dsql_trace_open(const char *path, uint32_t max_open,
 void dsql_trace_call(struct dsql_trace *trace, struct dsql_keeper *keeper,
                      const struct dsql_keeper_call *call, struct dsql_keeper_reply *reply);
 
-/* Without the lock, when nobody calls any more: writes what is left, and what the keeper knows.
- * NULL is fine. */
+/* Called without the lock, after the last other call: writes what is left, and what the keeper
+ * knows. NULL is fine. */
 void dsql_trace_close(struct dsql_trace *trace, const struct dsql_keeper *keeper);
 
 #endif

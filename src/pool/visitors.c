@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "base/fork.h"
+#include "base/link.h"
+
 _Thread_local struct dsql_visitor dsql_visitor __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -14,12 +17,7 @@ static void unregister(void *arg)
 {
     struct dsql_visitor *visitor = arg;
     pthread_mutex_lock(&lock);
-    if (visitor->prev)
-        visitor->prev->next = visitor->next;
-    else
-        visitors = visitor->next;
-    if (visitor->next)
-        visitor->next->prev = visitor->prev;
+    DSQL_UNLINK(visitors, visitor);
     pthread_mutex_unlock(&lock);
     visitor->known = false;
 }
@@ -38,7 +36,7 @@ static void start(void)
     int failed = pthread_key_create(&key, unregister);
     assert(!failed); /* a process has 1,024 of them */
     (void)failed;
-    (void)pthread_atfork(NULL, NULL, after_fork);
+    dsql_fork_watch(after_fork);
 }
 
 void dsql_visitor_register(void)
@@ -49,11 +47,7 @@ void dsql_visitor_register(void)
     assert(!failed); /* needs no memory for the first keys of a process */
     (void)failed;
     pthread_mutex_lock(&lock);
-    self->prev = NULL;
-    self->next = visitors;
-    if (visitors)
-        visitors->prev = self;
-    visitors = self;
+    DSQL_LINK(visitors, self);
     static uint32_t spread;
     self->hint = spread++; /* threads start at different slots */
     pthread_mutex_unlock(&lock);

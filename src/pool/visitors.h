@@ -1,8 +1,8 @@
 /*
  * Threads that are inside a return at this moment. A return gives the connection away and then
- * still looks whether somebody waits; a pool that is closed by another thread between the two must
- * not go away under it. So each thread says in memory of its own, with a plain store, which pool it
- * is in, and who frees a pool waits until nobody says so any more.
+ * still looks at the pool's waiters; a pool that another thread closes between the two must not be
+ * freed under it. So each thread writes down, with a plain store into memory of its own, which pool
+ * it is in. The thread that frees a pool waits until no thread has that pool written down.
  *
  * Order: the visitor's store comes before the sequentially consistent write that gives the
  * connection away. Who frees has seen that write (it has the connection), so it sees the store.

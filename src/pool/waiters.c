@@ -1,10 +1,10 @@
 /*
- * Those who wait for a connection, first come first served. Each sleeps on a futex of its own in
- * its own stack frame and is handed a connection directly, so nobody is woken in vain and nobody
- * overtakes: as long as somebody waits, `attention` is not zero, and then a checkout does not take
- * from the ready set but queues up.
+ * The callers that wait for a connection, first come first served. Each sleeps on a futex of its
+ * own in its own stack frame and is handed a connection directly, so no waiter is woken in vain and
+ * no caller overtakes one: while there are waiters `attention` is not zero, and then a checkout
+ * does not take from the ready set but queues up.
  *
- * Nobody sleeps while a connection is ready: see core/ready_set.h. A waiter counts itself in
+ * No waiter sleeps while a connection is ready: see core/ready_set.h. A waiter counts itself in
  * `attention` and then looks once more; a thread that made a connection ready looks at `attention`
  * afterwards.
  *
@@ -117,7 +117,7 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
     pthread_mutex_lock(&pool->wait_lock);
     link_waiter(pool, waiter);
     pthread_mutex_unlock(&pool->wait_lock);
-    /* Draining began between our last look and now: nobody would send us away any more. */
+    /* Draining began between the last look and now: this waiter would never be sent away. */
     if (atomic_load_explicit(&pool->attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
         dsql_waiters_send_away(pool, NULL);
     if (atomic_load_explicit(cancelled, memory_order_seq_cst))

@@ -45,7 +45,10 @@ struct dsql_answer {
     bool may_commit : 1;                /* lost, its outcome is unknown */
     bool cut : 1;                       /* what comes behind its first CommandComplete is ours */
     bool unnamed : 1;                   /* a Parse of the unnamed statement */
+    bool begins : 1;                    /* a query that is BEGIN and no more */
     bool refused : 1;                   /* a Parse that must fail */
+    bool late : 1;                      /* its answers are withheld (replay.h) */
+    const char *tag;                    /* the client's command tag for it; NULL: the server's */
     struct dsql_definition *definition; /* whose names an error must carry; owned */
     struct dsql_statement *statement;   /* that a Parse puts into the server's cache, or that was
                                            the unnamed one before; owned */

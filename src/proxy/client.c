@@ -1,6 +1,7 @@
 /* One client: its bytes in both directions, and its end. */
 #include <stdlib.h>
 
+#include "base/link.h"
 #include "net/stream.h"
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
@@ -25,12 +26,14 @@ static void free_now(struct dsql_deferred_free *ending)
 {
     struct dsql_client *client = DSQL_CONTAINER_OF(ending, struct dsql_client, ending);
     assert(client->state == DSQL_CLIENT_DEAD && !client->server && !client->waits);
+    dsql_login_free(client);
     dsql_outbox_fini(&client->out);
     dsql_pg_framer_fini(&client->in);
     dsql_strbuf_fini(&client->held);
     dsql_answers_fini(&client->answers);
     dsql_definitions_fini(&client->names);
     dsql_statement_unref(client->unnamed);
+    dsql_definition_unref(client->deallocates);
     dsql_settings_unref(client->settings);
     dsql_settings_unref(client->initial);
     free(client);
@@ -42,16 +45,21 @@ void dsql_client_close(struct dsql_client *client)
     if (client->state == DSQL_CLIENT_DEAD)
         return;
     dsql_loop_stop(&proxy->loop, &client->login);
+    dsql_entry_leave(client);
+    if (client->ssl) {
+        (void)SSL_shutdown(client->ssl); /* as far as the socket takes it */
+        SSL_free(client->ssl);
+        client->ssl = NULL;
+    }
     dsql_loop_close(&client->watch);
     dsql_server_stop_waiting(client);
+    dsql_replay_free(client);
     client->state = DSQL_CLIENT_LEAVING;
     dsql_server_leave(client);
     if (client->server)
         return; /* its last settings are read back; it ends then */
     client->state = DSQL_CLIENT_DEAD;
-    *(client->prev ? &client->prev->next : &proxy->clients) = client->next;
-    if (client->next)
-        client->next->prev = client->prev;
+    DSQL_UNLINK(proxy->clients, client);
     proxy->client_count--;
     atomic_store_explicit(&proxy->counts.clients, proxy->client_count, memory_order_relaxed);
     dsql_loop_free_later(&proxy->loop, &client->ending, free_now);
@@ -84,6 +92,23 @@ static void login_over(struct dsql_timer *timer)
     dsql_client_close(client);
 }
 
+static void add_count(_Atomic uint64_t *count, uint64_t n)
+{
+    atomic_fetch_add_explicit(count, n, memory_order_relaxed);
+}
+
+/* False: it can't be processed now. */
+static bool take_message(struct dsql_client *client, const struct dsql_pg_piece *piece)
+{
+    if (client->console)
+        return dsql_console(client, piece);
+    if (!dsql_relay(client, piece))
+        return false;
+    if (piece->first && (piece->type == DSQL_PG_FE_QUERY || piece->type == DSQL_PG_FE_EXECUTE))
+        add_count(&client->proxy->counts.statements, 1);
+    return true;
+}
+
 /* False: the rest can't be processed now and is held. */
 static bool take_bytes(struct dsql_client *client, struct dsql_span bytes)
 {
@@ -97,8 +122,14 @@ static bool take_bytes(struct dsql_client *client, struct dsql_span bytes)
         if (!piece.ready)
             return true;
         if (client->state == DSQL_CLIENT_STARTUP) {
+            bool plain = !client->ssl;
             dsql_entry_startup(client, &piece);
-        } else if (client->state != DSQL_CLIENT_ACTIVE || !dsql_relay(client, &piece)) {
+            /* What came behind an SSLRequest was not encrypted: somebody else may have sent it. */
+            if (plain && client->ssl && bytes.len > 0)
+                client->state = DSQL_CLIENT_CLOSING;
+        } else if (client->state == DSQL_CLIENT_LOGIN) {
+            dsql_login_message(client, &piece);
+        } else if (client->state != DSQL_CLIENT_ACTIVE || !take_message(client, &piece)) {
             dsql_strbuf_add(&client->held, piece.raw);
             dsql_strbuf_add(&client->held, bytes);
             return false;
@@ -128,20 +159,36 @@ static bool may_read(const struct dsql_client *client)
 static void read_client(struct dsql_client *client)
 {
     static char chunk[READ_CHUNK]; /* one loop, one thread */
-    const struct dsql_stream stream = {client->watch.fd, NULL};
     size_t got;
-    if (!may_read(client))
-        return;
-    switch (dsql_stream_read(stream, chunk, sizeof(chunk), &got)) {
-    case DSQL_STREAM_GOES_ON:
-        (void)take_bytes(client, (struct dsql_span){chunk, got});
-        return;
-    case DSQL_STREAM_WAITS:
-        return;
-    case DSQL_STREAM_ENDED:
-        dsql_client_close(client);
-        return;
-    }
+    do {
+        const struct dsql_stream stream = {client->watch.fd, client->ssl};
+        if (!may_read(client))
+            return;
+        switch (dsql_stream_read(stream, chunk, sizeof(chunk), &got)) {
+        case DSQL_STREAM_GOES_ON:
+            add_count(&client->proxy->counts.received, got);
+            (void)take_bytes(client, (struct dsql_span){chunk, got});
+            break;
+        case DSQL_STREAM_WAITS:
+            return;
+        case DSQL_STREAM_ENDED:
+            dsql_client_close(client);
+            return;
+        }
+    } while (client->ssl && SSL_has_pending(client->ssl));
+}
+
+/* What the socket is watched for. A client that may not be read now is told of until it sends
+ * something nevertheless: most send nothing, and watching costs a call. What TLS has decrypted
+ * already makes no socket readable: then, and when TLS itself has to write, the client is called as
+ * soon as the socket takes bytes. */
+static uint32_t events_of(const struct dsql_client *client, bool waits)
+{
+    bool reads = may_read(client);
+    bool watched = client->watch.events & EPOLLIN;
+    if (client->ssl && reads && (SSL_has_pending(client->ssl) || SSL_want_write(client->ssl)))
+        waits = true;
+    return (reads || watched ? EPOLLIN : 0u) | (waits ? EPOLLOUT : 0u) | EPOLLRDHUP;
 }
 
 void dsql_client_flush(struct dsql_client *client)
@@ -151,13 +198,16 @@ void dsql_client_flush(struct dsql_client *client)
             dsql_server_flush(client->server);
         return;
     }
-    const struct dsql_stream stream = {client->watch.fd, NULL};
+    const struct dsql_stream stream = {client->watch.fd, client->ssl};
+    size_t before = dsql_outbox_waiting(&client->out).len;
     if (client->out.bytes.cut || client->held.cut ||
         dsql_stream_write(stream, &client->out) == DSQL_STREAM_ENDED) {
         dsql_client_close(client);
         return;
     }
     bool waits = dsql_outbox_waiting(&client->out).len > 0;
+    if (before > 0)
+        add_count(&client->proxy->counts.sent, before - dsql_outbox_waiting(&client->out).len);
     if (client->state == DSQL_CLIENT_CLOSING && !waits) {
         dsql_client_close(client);
         return;
@@ -165,8 +215,7 @@ void dsql_client_flush(struct dsql_client *client)
     if (client->server)
         dsql_server_flush(client->server);
     if (client->state < DSQL_CLIENT_LEAVING)
-        dsql_loop_watch(&client->proxy->loop, &client->watch,
-                        (may_read(client) ? EPOLLIN : 0u) | (waits ? EPOLLOUT : 0u) | EPOLLRDHUP);
+        dsql_loop_watch(&client->proxy->loop, &client->watch, events_of(client, waits));
 }
 
 static void client_ready(struct dsql_watch *watch, uint32_t events)
@@ -177,7 +226,10 @@ static void client_ready(struct dsql_watch *watch, uint32_t events)
         dsql_client_close(client);
         return;
     }
-    if (events & EPOLLIN)
+    if (events & EPOLLIN && !may_read(client))
+        dsql_loop_watch(&client->proxy->loop, &client->watch,
+                        client->watch.events & ~(uint32_t)EPOLLIN);
+    else if (events & EPOLLIN || client->ssl)
         read_client(client);
     dsql_client_flush(client);
 }

@@ -4,12 +4,18 @@
  *
  *     proxy.c        the whole: opened, run, drained, closed
  *     entry.c        who comes in: accept, peer's user, startup packet, welcome
+ *     login.c        passwords: SCRAM-SHA-256 (scram.c, sans I/O) from a file of users (users.c)
  *     client.c       one client: its bytes, its end
+ *     handover.c     another process takes over the listeners
+ *     console.c      the virtual database `dsql`: SHOW, PAUSE, RESUME, RELOAD
+ *     sample.c       what was counted, for /metrics
  *     relay.c        its messages on their way to the server; reply.c the way back
  *     server.c       lending, waiting in line, taking back, losing a connection
+ *     replay.c       a transaction that met a conflict is run again
  *     answers.c      which answers are outstanding, sans I/O
  *     statements.c   prepared statements that clients share, sans I/O
  *     settings.c     the parameters of a session, sans I/O
+ *     compat.c       statements of tools that the service refuses for no harm, sans I/O
  *     sql_words.c    what is read off a statement's text
  *
  * One thread runs the loop and owns everything here. The pool's opener thread touches a connection
@@ -18,7 +24,7 @@
  *
  * Invariants: (X1) client->server and server->client point at each other; (X2) a server connection
  * goes back to the pool only between two transactions, with no answer outstanding; (X3) a client
- * that waits is in the pool's line and, in the same order, in the proxy's.
+ * that waits is in its pool's line and, in the same order, in its role's.
  */
 #ifndef DSQL_PROXY_PROXY_H
 #define DSQL_PROXY_PROXY_H
@@ -34,16 +40,44 @@
 #include "pgwire/startup.h"
 #include "pool/pool.h"
 #include "proxy/answers.h"
+#include "proxy/compat.h"
+#include "proxy/handover.h"
+#include "proxy/replay.h"
 #include "proxy/settings.h"
+#include "proxy/users.h"
 
-enum { DSQL_PROXY_UIDS = 64, DSQL_PROXY_REPORTED = 13 };
+enum {
+    DSQL_PROXY_UIDS = 64,
+    DSQL_PROXY_REPORTED = 13,
+    DSQL_PROXY_ROLES = 16,
+    DSQL_PROXY_NAMES = 64
+};
+
+/* The names of a client's user and of a role. */
+struct dsql_proxy_name {
+    char user[DSQL_USER_NAME], role[DSQL_USER_NAME];
+};
 
 struct dsql_proxy_options {
-    uint16_t port;               /* on 127.0.0.1; 0: any, the chosen one afterwards */
+    char address[64]; /* numeric; empty: 127.0.0.1. Another one needs users_file and certificate */
+    uint16_t port;    /* 0: any, the chosen one afterwards */
+    /* Sockets that listen already, at most one for TCP and one Unix socket; they are the proxy's
+     * then. With any, address, port and socket_folder are not looked at. */
+    int listeners[DSQL_PROXY_LISTENERS];
+    size_t listener_count;
+    bool owns_path;                               /* the Unix socket's path is removed at the end */
+    char users_file[256];                         /* of passwords; empty: none */
+    char certificate[256], key[256];              /* for TLS to clients; empty: none */
+    struct dsql_proxy_name map[DSQL_PROXY_NAMES]; /* who has another role than its own name */
+    size_t map_count;
+    char operators[256];         /* users who may see and command the proxy, separated by commas */
+    int64_t user_clients_max;    /* of one user; 0: as many as of all */
     char socket_folder[100];     /* of a Unix socket; empty: none */
     uid_t uids[DSQL_PROXY_UIDS]; /* who may come in, beside the proxy's own user and root */
     size_t uid_count;
     int64_t clients_max;
+    bool strict;      /* refused statements that would do no harm stay refused (--compat=off) */
+    int retries;      /* times that a transaction is run again after a conflict; 0: never */
     int64_t wait_ns;  /* how long a client waits for a connection */
     int64_t login_ns; /* how long a client may take to log in */
     const struct dsql_clock *clock;
@@ -52,11 +86,24 @@ struct dsql_proxy_options {
 /* What it has counted; read by other threads. */
 struct dsql_proxy_counts {
     _Atomic uint64_t accepted, refused, transactions, waits, timeouts, lost, unknown, cancels;
+    _Atomic uint64_t statements, received, sent; /* received, sent: bytes, from and to clients */
+    _Atomic uint64_t compat[DSQL_COMPAT_KINDS];  /* answered as done */
+    /* runs of transactions that had met a conflict; transactions whose answer is that of a later
+     * run; conflicts that clients were told of though they might have been run again */
+    _Atomic uint64_t retries, retried, conflicts;
     _Atomic uint64_t clients, waiting, lent; /* now */
+};
+
+/* The counts that the metrics were told last. */
+struct dsql_proxy_sample {
+    uint64_t accepted, refused, transactions, waits, timeouts, lost, unknown, statements, received,
+        sent, retries, retried, conflicts;
+    uint64_t compat[DSQL_COMPAT_KINDS];
 };
 
 enum dsql_client_state {
     DSQL_CLIENT_STARTUP,
+    DSQL_CLIENT_LOGIN,    /* its password is asked for */
     DSQL_CLIENT_CHECKING, /* its startup parameters are tried on a server connection */
     DSQL_CLIENT_ACTIVE,
     DSQL_CLIENT_CLOSING, /* once what is waiting has been sent */
@@ -67,13 +114,14 @@ enum dsql_client_state {
 /* Why a client may not come in. */
 enum dsql_client_barred {
     DSQL_BARRED_NOT,
-    DSQL_BARRED_STRANGER, /* nobody knows whose it is */
+    DSQL_BARRED_STRANGER, /* the kernel does not say whose it is */
     DSQL_BARRED_USER,
     DSQL_BARRED_FULL,
 };
 
 struct dsql_client {
     struct dsql_proxy *proxy;
+    struct dsql_proxy_role *role; /* of the database; NULL before login */
     struct dsql_client *next, *prev;
     struct dsql_deferred_free ending;
     struct dsql_watch watch;
@@ -83,7 +131,18 @@ struct dsql_client {
     struct dsql_timer login;
     enum dsql_client_state state;
     enum dsql_client_barred barred;
-    uid_t uid; /* of this machine */
+    bool known;                     /* by the kernel, as one who may come in: no password */
+    bool remote;                    /* from another machine */
+    bool console;                   /* of the virtual database */
+    bool may_command;               /* there */
+    bool awaits_pause;              /* its PAUSE is answered once no connection is lent */
+    bool parked;                    /* waits for RESUME */
+    SSL *ssl;                       /* NULL: plain */
+    struct dsql_login *login_state; /* while its password is asked for */
+    struct dsql_client *login_next, *login_prev; /* of those before login, the oldest first */
+    struct dsql_mono began;
+    char user[DSQL_USER_NAME]; /* as the startup packet says */
+    uid_t uid;                 /* of this machine, if known */
     uint32_t pid, key;
     struct dsql_server *server; /* X1 */
 
@@ -92,6 +151,7 @@ struct dsql_client {
     struct dsql_client *wait_next, *wait_prev;
     struct dsql_mono waits_since;
 
+    struct dsql_replay *replay; /* of its transaction; NULL: it is not run again */
     struct dsql_answers answers;
     struct dsql_definitions names;
     struct dsql_statement *unnamed; /* what its unnamed statement is, or NULL */
@@ -107,6 +167,7 @@ struct dsql_client {
     unsigned reads_failed; /* in a row */
     bool pinned;           /* it left something on its connection that can't be moved */
     bool pinned_prepare;   /* likewise: PREPARE */
+    bool begun;            /* BEGIN is all that its transaction has seen */
     bool fatal_seen;       /* the server said goodbye, and the client has read it */
 };
 
@@ -125,44 +186,61 @@ struct dsql_server {
     struct dsql_strbuf row; /* of settings that are read back, as far as it has come */
     bool doubtful;          /* closed instead of returned */
     bool heard;             /* has said something since it was lent */
+    bool suspect;           /* something happened on its socket while it was idle */
+    bool unread;            /* its socket may have more, which makes no event by itself */
     struct dsql_server *gone_next;
+};
+
+/* One role of the database: its pool, who waits for it, and what a fresh connection is like. */
+struct dsql_proxy_role {
+    struct dsql_proxy *proxy;
+    struct dsql_pool *pool;                     /* its options have the role's name */
+    struct dsql_client *wait_first, *wait_last; /* X3 */
+    struct dsql_timer wait_timer;
+    struct dsql_settings *base;                       /* of a fresh connection */
+    struct dsql_strbuf greeting[DSQL_PROXY_REPORTED]; /* what a server reports at login */
 };
 
 struct dsql_proxy {
     struct dsql_proxy_options options;
     struct dsql_log *log;
-    struct dsql_pool *pool;
+    struct dsql_proxy_role roles[DSQL_PROXY_ROLES];
+    size_t role_count;
     struct dsql_loop loop;
     struct dsql_watch loopback, local; /* listeners */
     struct dsql_timer rest;            /* runs while the listeners are not watched */
     char socket_path[108];
-    struct dsql_pg_limits client_limits, server_limits;
+    struct dsql_pg_limits client_limits, server_limits, login_limits;
+    struct dsql_users users;
+    SSL_CTX *tls;                                 /* NULL: none */
+    struct dsql_client *login_first, *login_last; /* before login */
+    size_t login_count;
     struct dsql_client *clients;
     size_t client_count;
-    struct dsql_client *wait_first, *wait_last; /* X3 */
-    struct dsql_timer wait_timer;
     struct dsql_waker waker;
     struct dsql_watch wake; /* an eventfd */
     pthread_t thread;
     bool served; /* the waker was called by the loop's own thread */
     struct dsql_statements statements;
-    struct dsql_settings *base;                       /* of a fresh connection */
-    struct dsql_strbuf greeting[DSQL_PROXY_REPORTED]; /* what a server reports at login */
     uint32_t next_pid;
     bool draining;
+    bool paused;                      /* no connection is lent */
+    bool pausing;                     /* and some still are */
+    struct dsql_proxy_sample sampled; /* what the metrics know already */
     pthread_mutex_t gone_lock;
     struct dsql_server *gone; /* closed by the pool; freed by the loop */
     struct dsql_proxy_counts counts;
 };
 
 /*
- * Reads what a fresh connection is like from one of the pool's, and listens. The pool stays the
- * caller's and outlives the proxy. options->port is the chosen one afterwards.
+ * Reads what a fresh connection is like from one of each pool, and listens. Each pool is that of
+ * one role; the first is that of clients who name none. The pools stay the caller's and outlive
+ * the proxy. options->port is the chosen one afterwards.
  */
 DSQL_MUST_USE enum dsql_rc dsql_proxy_open(struct dsql_proxy *proxy,
                                            const struct dsql_proxy_options *options,
-                                           struct dsql_pool *pool, struct dsql_log *log,
-                                           struct dsql_err *err);
+                                           struct dsql_pool *const *pools, size_t pool_count,
+                                           struct dsql_log *log, struct dsql_err *err);
 /* Serves for at most wait_ns, or until something happened. */
 void dsql_proxy_turn(struct dsql_proxy *proxy, int64_t wait_ns);
 /* No new clients, and those between two transactions are told to go; true once none is left. */
@@ -172,12 +250,39 @@ void dsql_proxy_close(struct dsql_proxy *proxy);
 /* After the pool has been closed: frees what the proxy knew of its connections. */
 void dsql_proxy_fini(struct dsql_proxy *proxy);
 
+/* Reads the users file and the certificate again; on failure those in use stay. */
+DSQL_MUST_USE enum dsql_rc dsql_proxy_reload(struct dsql_proxy *proxy, struct dsql_err *err);
+
 /* entry.c */
+/* An error that ends the client, counted and logged. */
+void dsql_entry_refuse(struct dsql_client *client, const char *sqlstate, const char *message,
+                       const char *hint);
+/* The client is who it says: it gets its role and what else its startup packet asks for. */
+void dsql_entry_admit(struct dsql_client *client, const struct dsql_pg_startup *startup);
+/* The client is not before login any more. */
+void dsql_entry_leave(struct dsql_client *client);
 DSQL_MUST_USE enum dsql_rc dsql_entry_open(struct dsql_proxy *proxy, struct dsql_err *err);
 void dsql_entry_close(struct dsql_proxy *proxy);
 void dsql_entry_startup(struct dsql_client *client, const struct dsql_pg_piece *piece);
 /* The client's settings are known and good. */
 void dsql_entry_welcome(struct dsql_client *client);
+
+/* console.c */
+/* A message to the virtual database; false: it comes again. */
+bool dsql_console(struct dsql_client *client, const struct dsql_pg_piece *piece);
+/* Answers PAUSE when no connection is lent any more. */
+void dsql_console_turn(struct dsql_proxy *proxy);
+
+/* sample.c */
+/* Tells the metrics what was counted since the last call. */
+void dsql_proxy_sample(struct dsql_proxy *proxy, struct dsql_metrics *metrics);
+
+/* login.c */
+/* Asks for the password. packet: the body of the startup packet. */
+void dsql_login_begin(struct dsql_client *client, struct dsql_span packet,
+                      const struct dsql_pg_startup *startup);
+void dsql_login_message(struct dsql_client *client, const struct dsql_pg_piece *piece);
+void dsql_login_free(struct dsql_client *client);
 
 /* client.c */
 void dsql_client_begin(struct dsql_client *client, int fd);
@@ -197,6 +302,10 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece);
 /* Puts the client's settings in place on its connection, and reads them back if asked to. */
 void dsql_relay_settings(struct dsql_client *client, bool read_back);
 
+/* Statements of the proxy's own, whose answers the client does not get. */
+void dsql_relay_hidden_query(struct dsql_client *client, const char *text);
+void dsql_relay_hidden_sync(struct dsql_client *client);
+
 /* reply.c */
 void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece);
 /* Undoes what n of the outstanding messages, from the next one on, were to do, and drops them. */
@@ -210,10 +319,14 @@ void dsql_server_settle(struct dsql_client *client);
 /* The client is gone: its connection is returned, or closed if something is under way. */
 void dsql_server_leave(struct dsql_client *client);
 void dsql_server_flush(struct dsql_server *server);
+/* Goes on with what the client waits for: what it sent, and the end of its transaction. */
+void dsql_server_go_on(struct dsql_client *client);
 /* The connection is lost: the client is told what that means. */
 void dsql_server_lose(struct dsql_server *server);
 /* A client that waits is let go: its statement fails. */
 void dsql_server_cancel_wait(struct dsql_client *client);
+/* PAUSE is over for a client that wanted a connection. */
+void dsql_server_unpark(struct dsql_client *client);
 /* Leaves the line. */
 void dsql_server_stop_waiting(struct dsql_client *client);
 /* Those whose turn has come. */

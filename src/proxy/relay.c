@@ -3,6 +3,7 @@
 
 #include "pgwire/put_backend.h"
 #include "pgwire/put_frontend.h"
+#include "proxy/compat.h"
 #include "proxy/sql_words.h"
 
 enum { NAME_MAX_BYTES = 256, SQL_MAX = 1 << 20 };
@@ -15,6 +16,7 @@ static struct dsql_strbuf *out_of(struct dsql_client *client)
 /* Without memory for an entry the stream can't be followed: the connection is given up. */
 static void expect(struct dsql_client *client, struct dsql_answer entry)
 {
+    entry.late = dsql_replay_is_late(client);
     if (!dsql_answers_push(&client->answers, entry))
         out_of(client)->cut = true;
 }
@@ -28,6 +30,21 @@ static void put_hidden_query(struct dsql_client *client, const struct dsql_strbu
     expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .purpose = purpose});
     dsql_statement_unref(client->server->unnamed); /* a simple query drops it */
     client->server->unnamed = NULL;
+}
+
+void dsql_relay_hidden_query(struct dsql_client *client, const char *text)
+{
+    char memory[32];
+    struct dsql_strbuf sql;
+    dsql_strbuf_init(&sql, memory, sizeof(memory));
+    dsql_strbuf_add_str(&sql, text);
+    put_hidden_query(client, &sql, DSQL_FOR_PREPARE);
+}
+
+void dsql_relay_hidden_sync(struct dsql_client *client)
+{
+    dsql_pg_put_sync(out_of(client));
+    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_SYNC, .purpose = DSQL_FOR_PREPARE});
 }
 
 void dsql_relay_settings(struct dsql_client *client, bool read_back)
@@ -133,49 +150,112 @@ static void close_name(struct dsql_client *client, struct dsql_definition *defin
     dsql_definitions_remove(&client->names, definition);
 }
 
+/* DEALLOCATE takes the shared statement off the server. Another name of the client may mean the
+ * same statement, and is used before the answer comes: the statement is prepared again then. */
+static void deallocate_name(struct dsql_client *client, struct dsql_definition *definition,
+                            struct dsql_answer *entry)
+{
+    close_name(client, definition, entry);
+    dsql_cache_remove(&client->server->cache, entry->definition->statement);
+}
+
+static void set_deallocates(struct dsql_client *client, struct dsql_definition *definition)
+{
+    dsql_definition_unref(client->deallocates);
+    client->deallocates = dsql_definition_ref(definition);
+}
+
 static void note_text(struct dsql_client *client, bool sets, bool sets_hidden)
 {
     client->settings_dirty = client->settings_dirty || sets;
     client->pinned = client->pinned || sets_hidden;
 }
 
-static void forget_unnamed(struct dsql_client *client)
+/* The client's unnamed statement is gone once the entry is answered. If the entry is skipped after
+ * an error, the statement comes back. */
+static void drop_unnamed(struct dsql_client *client, struct dsql_answer *entry)
 {
-    dsql_statement_unref(client->unnamed);
+    entry->unnamed = client->unnamed != NULL;
+    entry->statement = client->unnamed;
     client->unnamed = NULL;
     dsql_statement_unref(client->server->unnamed);
     client->server->unnamed = NULL;
 }
 
-static void relay_query(struct dsql_client *client, struct dsql_span text)
+static void count_compat(struct dsql_client *client, const struct dsql_compat *compat)
 {
-    struct dsql_strbuf sql;
+    for (size_t i = 0; i < DSQL_COMPAT_KINDS; i++)
+        atomic_fetch_add_explicit(&client->proxy->counts.compat[i], compat->kinds[i],
+                                  memory_order_relaxed);
+}
+
+/* A transaction becomes read-only while BEGIN is all that it has seen: it begins again. */
+static bool begin_again(struct dsql_client *client)
+{
+    if (!client->begun || client->tx != DSQL_PG_IN_TX || client->answers.count > 0)
+        return false;
+    dsql_relay_hidden_query(client, "ROLLBACK");
+    return true;
+}
+
+/* Replaces what the service refuses for no harm; the text as it is to be sent. */
+static struct dsql_span made_compatible(struct dsql_client *client, struct dsql_span text,
+                                        struct dsql_strbuf *memory, const char **tag)
+{
+    struct dsql_compat compat;
+    *tag = NULL;
+    if (client->proxy->options.strict || dsql_compat_replace(text, true, memory, &compat) == 0 ||
+        memory->cut)
+        return text;
+    if (compat.read_only && !begin_again(client))
+        return text;
+    count_compat(client, &compat);
+    *tag = compat.tag;
+    return dsql_strbuf_span(memory);
+}
+
+static bool is_begin(struct dsql_span text)
+{
+    struct dsql_span rest;
+    if (!dsql_sql_begins(text, "begin", &rest) && !dsql_sql_begins(text, "start", &rest))
+        return false;
+    return !memchr(rest.ptr, ';', rest.len) || dsql_sql_is_end(rest);
+}
+
+static void relay_query(struct dsql_client *client, struct dsql_span asked)
+{
+    struct dsql_strbuf sql, memory;
+    const char *tag;
+    dsql_strbuf_init_heap(&memory, SQL_MAX);
+    struct dsql_span text = made_compatible(client, asked, &memory, &tag);
     struct dsql_answer entry = {
         .kind = DSQL_ANSWER_QUERY,
+        .tag = tag,
+        .begins = is_begin(asked),
         .may_commit = client->tx == DSQL_PG_IDLE ? dsql_sql_may_commit(text) : dsql_sql_ends(text),
     };
+    if (entry.may_commit)
+        dsql_replay_decisive(client);
     dsql_strbuf_init_heap(&sql, SQL_MAX);
     note_text(client, dsql_sql_mentions(text, "set_config"), dsql_settings_are_hidden(text));
-    forget_unnamed(client);
+    drop_unnamed(client, &entry);
     struct dsql_definition *gone = deallocated(client, text);
     struct dsql_span rest;
     if (gone) {
         uint32_t before = client->answers.count;
-        prepare(client, gone);
-        if (client->answers.count > before) { /* in front of a simple query it needs its own Sync */
-            dsql_pg_put_sync(out_of(client));
-            expect(client,
-                   (struct dsql_answer){.kind = DSQL_ANSWER_SYNC, .purpose = DSQL_FOR_PREPARE});
-        }
+        if (client->tx != DSQL_PG_FAILED_TX) /* there the server refuses DEALLOCATE unseen */
+            prepare(client, gone);
+        if (client->answers.count > before) /* in front of a simple query it needs its own Sync */
+            dsql_relay_hidden_sync(client);
         put_deallocate(&sql, gone);
-        close_name(client, gone, &entry);
+        deallocate_name(client, gone, &entry);
     } else if (dsql_sql_begins(text, "deallocate", &rest)) {
         entry.effect = DSQL_EFFECT_ALL;
     } else if (dsql_sql_is_reset_all(text)) {
         /* What the client began with is not what the pool's connection began with. */
         struct dsql_strbuf change;
         dsql_strbuf_init_heap(&change, SQL_MAX);
-        dsql_settings_put_change(&change, client->proxy->base, client->initial);
+        dsql_settings_put_change(&change, client->role->base, client->initial);
         if (change.len > 0) {
             dsql_strbuf_addf(&sql, "RESET ALL; %s", change.ptr);
             entry.cut = true;
@@ -185,8 +265,9 @@ static void relay_query(struct dsql_client *client, struct dsql_span text)
     dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
     expect(client, entry);
     client->segment_open = client->segment_commits = false;
-    client->deallocates = NULL;
+    set_deallocates(client, NULL);
     dsql_strbuf_fini(&sql);
+    dsql_strbuf_fini(&memory);
 }
 
 /* A name that the client has already: the server says so, or what else is wrong with the text,
@@ -206,10 +287,9 @@ static void refuse_parse(struct dsql_client *client, struct dsql_definition *def
 static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse *parse,
                           struct dsql_statement *statement)
 {
-    struct dsql_answer entry = {.kind = DSQL_ANSWER_PARSE,
-                                .unnamed = true,
-                                .statement = dsql_statement_ref(client->unnamed)};
-    forget_unnamed(client);
+    struct dsql_answer entry = {.kind = DSQL_ANSWER_PARSE};
+    drop_unnamed(client, &entry);
+    entry.unnamed = true;
     client->unnamed = dsql_statement_ref(statement);
     client->server->unnamed = dsql_statement_ref(statement);
     dsql_pg_put_parse(out_of(client), parse);
@@ -235,7 +315,7 @@ static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *
                                         .statement = dsql_statement_ref(statement)});
 }
 
-static void relay_parse(struct dsql_client *client, const struct dsql_pg_parse *parse)
+static void parse_statement(struct dsql_client *client, const struct dsql_pg_parse *parse)
 {
     struct dsql_definition *there =
         parse->name.len > 0 ? dsql_definitions_find(&client->names, parse->name) : NULL;
@@ -251,6 +331,21 @@ static void relay_parse(struct dsql_client *client, const struct dsql_pg_parse *
     else
         parse_unnamed(client, parse, statement);
     dsql_statement_unref(statement);
+}
+
+static void relay_parse(struct dsql_client *client, const struct dsql_pg_parse *asked)
+{
+    struct dsql_pg_parse made = *asked;
+    struct dsql_strbuf memory;
+    struct dsql_compat compat;
+    dsql_strbuf_init_heap(&memory, SQL_MAX);
+    if (!client->proxy->options.strict &&
+        dsql_compat_replace(asked->query, false, &memory, &compat) > 0 && !memory.cut) {
+        count_compat(client, &compat);
+        made.query = dsql_strbuf_span(&memory);
+    }
+    parse_statement(client, &made);
+    dsql_strbuf_fini(&memory);
 }
 
 /* A portal that deallocates: of a statement made for it, with the name that the server knows. */
@@ -271,7 +366,17 @@ static void bind_deallocate(struct dsql_client *client, const struct dsql_pg_bin
     out.statement = dsql_span_of(name);
     dsql_pg_put_bind(out_of(client), &out);
     expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND});
-    client->deallocates = definition;
+    set_deallocates(client, definition);
+}
+
+/* What a statement that is bound may do when its portal is run. */
+static void note_bound(struct dsql_client *client, const struct dsql_statement *statement)
+{
+    note_text(client, statement->sets, statement->sets_hidden);
+    client->segment_commits |=
+        client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits;
+    if (client->segment_commits)
+        dsql_replay_decisive(client);
 }
 
 static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bind,
@@ -280,21 +385,18 @@ static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bi
     struct dsql_definition *definition = NULL;
     const struct dsql_statement *statement = client->unnamed;
     struct dsql_pg_bind out = *bind;
-    if (bind->statement.len == 0) {
-        prepare_unnamed(client);
-    } else {
+    if (bind->statement.len > 0) {
         definition = dsql_definitions_find(&client->names, bind->statement);
         statement = definition ? definition->statement : NULL;
     }
-    if (statement) {
-        note_text(client, statement->sets, statement->sets_hidden);
-        client->segment_commits |=
-            client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits;
-    }
+    if (statement)
+        note_bound(client, statement);
+    if (bind->statement.len == 0)
+        prepare_unnamed(client);
     struct dsql_definition *gone = statement && statement->deallocates && bind->values.count == 0
                                        ? deallocated(client, dsql_statement_text(statement))
                                        : NULL;
-    client->deallocates = NULL;
+    set_deallocates(client, NULL);
     client->deallocates_all = statement && statement->deallocates_all;
     if (gone) {
         bind_deallocate(client, bind, gone);
@@ -337,7 +439,7 @@ static void relay_close(struct dsql_client *client, const struct dsql_pg_target 
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_CLOSE};
     if (target->object == DSQL_PG_STATEMENT && target->name.len == 0) {
-        forget_unnamed(client);
+        drop_unnamed(client, &entry);
     } else if (target->object == DSQL_PG_STATEMENT) {
         struct dsql_definition *there = dsql_definitions_find(&client->names, target->name);
         if (there)
@@ -351,8 +453,8 @@ static void relay_execute(struct dsql_client *client, struct dsql_span raw)
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_EXECUTE};
     if (client->deallocates)
-        close_name(client, client->deallocates, &entry);
-    client->deallocates = NULL;
+        deallocate_name(client, client->deallocates, &entry);
+    set_deallocates(client, NULL);
     dsql_strbuf_add(out_of(client), raw);
     if (client->deallocates_all) {
         entry.effect = DSQL_EFFECT_ALL;
@@ -378,16 +480,21 @@ static void relay_copy(struct dsql_client *client, const struct dsql_pg_piece *p
     dsql_strbuf_add(out_of(client), piece->raw);
     if (piece->type == DSQL_PG_FE_COPY_DATA)
         return;
+    uint32_t count = client->answers.count;
     if (client->answers.copying)
         client->answers.copying = false;
-    else if (client->answers.count > 0)
+    else if (count > 0 && /* one mark is enough, however often the client says it */
+             dsql_answers_at(&client->answers, count - 1)->kind != DSQL_ANSWER_COPY_END)
         expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_COPY_END});
 }
 
 /* A message that can't be read: the server says what is wrong with it. */
 static void relay_unreadable(struct dsql_client *client, const struct dsql_pg_piece *piece)
 {
-    bool whole = piece->type == DSQL_PG_FE_QUERY || piece->type == DSQL_PG_FE_FUNCTION_CALL;
+    bool whole = piece->type == DSQL_PG_FE_QUERY || piece->type == DSQL_PG_FE_FUNCTION_CALL ||
+                 piece->type == DSQL_PG_FE_SYNC;
+    if (whole) /* its error is followed by ReadyForQuery */
+        client->segment_open = client->segment_commits = client->answers.skipping = false;
     dsql_strbuf_add(out_of(client), piece->raw);
     expect(client, (struct dsql_answer){.kind = whole ? DSQL_ANSWER_QUERY : DSQL_ANSWER_EXECUTE});
 }
@@ -415,6 +522,7 @@ static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *m
         relay_execute(client, piece->raw);
         return;
     case DSQL_PG_FE_FUNCTION_CALL:
+        dsql_replay_decisive(client);
         dsql_strbuf_add(out_of(client), piece->raw);
         expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .may_commit = true});
         return;
@@ -422,6 +530,9 @@ static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *m
         relay_sync(client, piece->raw);
         return;
     case DSQL_PG_FE_FLUSH:
+        dsql_replay_flush(client);
+        dsql_strbuf_add(out_of(client), piece->raw);
+        return;
     case DSQL_PG_FE_TERMINATE:
     case DSQL_PG_FE_COPY_DATA:
     case DSQL_PG_FE_COPY_DONE:
@@ -467,8 +578,8 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
         relay_copy(client, piece);
         return true;
     }
-    if (dsql_answers_are_uncertain(&client->answers) || client->answers.count >= DSQL_ANSWERS_MAX ||
-        !dsql_server_need(client))
+    if (!dsql_replay_admits(client) || dsql_answers_are_uncertain(&client->answers) ||
+        client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client))
         return false;
     if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&
         piece->type != DSQL_PG_FE_FUNCTION_CALL && piece->type != DSQL_PG_FE_FLUSH)
@@ -477,5 +588,6 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
         relay_unreadable(client, piece);
     else
         relay_message(client, &msg, piece);
+    dsql_replay_note(client, piece);
     return true;
 }

@@ -127,6 +127,8 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
         return;
     }
     put_error(client, next ? next->definition : NULL, piece);
+    if (next && next->late)
+        dsql_replay_error(client, piece->body);
     if (next && next->kind == DSQL_ANSWER_QUERY)
         undo(client, next, true); /* it stays until its ReadyForQuery */
     client->fatal_seen = client->fatal_seen || is_fatal(piece->body);
@@ -140,6 +142,7 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
 static void note_tag(struct dsql_client *client, const struct dsql_answer *next,
                      struct dsql_span tag)
 {
+    dsql_replay_tag(client, tag);
     if (dsql_span_eq(tag, DSQL_SPAN("SET")) || dsql_span_eq(tag, DSQL_SPAN("RESET"))) {
         client->settings_dirty = true;
     } else if (dsql_span_eq(tag, DSQL_SPAN("PREPARE"))) {
@@ -185,9 +188,11 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     if (!next)
         return;
     enum dsql_answer_purpose purpose = next->purpose;
+    bool begins = next->begins && client->tx == DSQL_PG_IDLE;
     done(client);
     client->answers.copying = false;
     client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
+    client->begun = begins && client->tx == DSQL_PG_IN_TX;
     if (purpose == DSQL_FOR_CLIENT)
         dsql_strbuf_add(&client->out.bytes, piece->raw);
     else if (purpose == DSQL_FOR_READ && client->state == DSQL_CLIENT_CHECKING && !server->doubtful)
@@ -228,12 +233,16 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
     bool reports = piece->type == DSQL_PG_BE_PARAMETER_STATUS && next && next->cut;
     bool hidden = next && !reports &&
                   (next->purpose != DSQL_FOR_CLIENT || client->state != DSQL_CLIENT_ACTIVE);
-    if (!hidden)
+    if (!hidden && next && next->tag && piece->type == DSQL_PG_BE_COMMAND_COMPLETE)
+        dsql_pg_put_command_complete(&client->out.bytes, dsql_span_of(next->tag));
+    else if (!hidden)
         dsql_strbuf_add(&client->out.bytes, piece->raw);
     if (!piece->last || !next)
         return;
     if (piece->type == DSQL_PG_BE_COPY_IN)
         dsql_answers_copy_in(&client->answers);
+    if (piece->type == DSQL_PG_BE_COPY_IN || piece->type == DSQL_PG_BE_COPY_OUT)
+        dsql_replay_copy(client);
     if (piece->type == DSQL_PG_BE_COMMAND_COMPLETE && !hidden) {
         client->answers.copying = false;
         if (!dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
@@ -258,10 +267,17 @@ void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece)
     server->heard = true;
     if (next && next->cut && next->purpose == DSQL_FOR_PREPARE && piece->type == DSQL_PG_BE_READY)
         next->purpose = DSQL_FOR_CLIENT;
+    const struct dsql_heard heard = {
+        .before = client->out.bytes.len,
+        .late = next && next->late,
+        .ends = piece->type == DSQL_PG_BE_READY && next && next->purpose == DSQL_FOR_CLIENT,
+    };
     if (piece->type == DSQL_PG_BE_ERROR)
         take_error(server, piece);
     else if (piece->type == DSQL_PG_BE_READY)
         take_ready(server, piece);
     else
         take_other(server, piece);
+    if (client->replay && server->client == client)
+        dsql_replay_heard(client, heard);
 }

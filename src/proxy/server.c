@@ -9,10 +9,11 @@
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
 
-enum { READ_CHUNK = 64 << 10, ROW_MAX = 64 << 10, READS_MAX = 16 };
+enum { READ_CHUNK = 64 << 10, ROW_MAX = 64 << 10, READS_MAX = 16, TLS_MEMORY = 16 << 10 };
+
+#define IDLE_EVENTS ((uint32_t)EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 static void server_ready(struct dsql_watch *watch, uint32_t events);
-static void go_on(struct dsql_client *client);
 
 static void add_count(_Atomic uint64_t *count)
 {
@@ -73,7 +74,13 @@ static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
         return NULL;
     }
     server->proxy = proxy;
-    server->watch = (struct dsql_watch){.fd = -1, .ready = server_ready};
+    server->watch = (struct dsql_watch){.fd = PQsocket(pg), .ready = server_ready, .first = true};
+    server->ssl = PQsslStruct(pg, "OpenSSL");
+    if (server->ssl) { /* a record is read with one call, into memory that stays */
+        SSL_set_read_ahead(server->ssl, 1);
+        (void)SSL_clear_mode(server->ssl, SSL_MODE_RELEASE_BUFFERS);
+    }
+    server->suspect = true; /* until it is watched */
     dsql_outbox_init(&server->out);
     dsql_strbuf_init_heap(&server->row, ROW_MAX);
     dsql_pg_framer_init(&server->in, &proxy->server_limits);
@@ -87,12 +94,27 @@ static struct dsql_stream stream_of(const struct dsql_server *server)
     return (struct dsql_stream){server->watch.fd, server->ssl};
 }
 
-/* Whether a connection that was idle is still good: nothing to be read, and no end. */
-static bool is_alive(const struct dsql_server *server)
+/*
+ * Whether a connection that was idle is still good: nothing to be read, and no end. Its socket is
+ * watched while it is idle, too, and told of before clients are: without an event nothing has come.
+ * Edges are watched, so that an event which nobody reads does not come again.
+ */
+static bool is_alive(struct dsql_server *server)
 {
     char byte;
     size_t got;
-    return dsql_stream_read(stream_of(server), &byte, 1, &got) == DSQL_STREAM_WAITS;
+    if (server->suspect) {
+        dsql_loop_watch(&server->proxy->loop, &server->watch, IDLE_EVENTS);
+        server->suspect = dsql_stream_read(stream_of(server), &byte, 1, &got) != DSQL_STREAM_WAITS;
+    }
+    return !server->suspect;
+}
+
+/* The socket is libpq's, which closes it. */
+static void forget_socket(struct dsql_server *server)
+{
+    dsql_loop_watch(&server->proxy->loop, &server->watch, 0);
+    server->watch.fd = -1;
 }
 
 /* False: the connection is not good, and is gone. */
@@ -102,15 +124,12 @@ static bool link_up(struct dsql_client *client, struct dsql_conn *conn)
     PGconn *pg = dsql_conn_pg(conn);
     struct dsql_server *server = server_of(proxy, pg);
     if (!server) {
-        dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(conn);
         return false;
     }
-    server->watch.fd = PQsocket(pg);
-    server->watch.events = 0;
-    server->ssl = PQsslStruct(pg, "OpenSSL");
     if (!is_alive(server)) {
-        server->watch.fd = -1;
-        dsql_pool_discard(conn, DSQL_CLOSE_SERVER_CLOSED);
+        forget_socket(server);
+        dsql_pool_discard_as(conn, DSQL_DISCARD_SERVER_CLOSED);
         return false;
     }
     server->conn = conn;
@@ -118,19 +137,15 @@ static bool link_up(struct dsql_client *client, struct dsql_conn *conn)
     client->server = server;
     server->heard = false;
     add_count(&proxy->counts.lent);
-    dsql_loop_watch(&proxy->loop, &server->watch, EPOLLIN | EPOLLRDHUP);
     return true;
 }
 
 static void unlink_server(struct dsql_server *server)
 {
-    struct dsql_proxy *proxy = server->proxy;
-    dsql_loop_watch(&proxy->loop, &server->watch, 0);
-    server->watch.fd = -1; /* the socket is libpq's */
     server->client->server = NULL;
     server->client = NULL;
     server->conn = NULL;
-    atomic_fetch_sub_explicit(&proxy->counts.lent, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&server->proxy->counts.lent, 1, memory_order_relaxed);
 }
 
 static void give_back(struct dsql_server *server)
@@ -140,45 +155,51 @@ static void give_back(struct dsql_server *server)
                 dsql_outbox_waiting(&server->out).len == 0 &&
                 dsql_pg_framer_is_between(&server->in);
     unlink_server(server);
-    if (good)
+    if (good) {
+        server->suspect = server->unread;
+        server->unread = false;
+        dsql_loop_watch(&server->proxy->loop, &server->watch, IDLE_EVENTS);
         dsql_pool_return(conn);
-    else
-        dsql_pool_discard(conn, DSQL_CLOSE_DIRTY_RETURN);
+    } else {
+        forget_socket(server);
+        dsql_pool_discard_as(conn, DSQL_DISCARD_DIRTY_RETURN);
+    }
 }
 
 /* ------------------------------------------------------------ waiting in line */
 
 /* Without memory for the timer nobody's wait ends before the next client joins the line. */
-static void start_timer(struct dsql_proxy *proxy, int64_t after_ns)
+static void start_timer(struct dsql_proxy_role *role, int64_t after_ns)
 {
-    enum dsql_rc rc = dsql_loop_start(&proxy->loop, &proxy->wait_timer, after_ns);
+    enum dsql_rc rc = dsql_loop_start(&role->proxy->loop, &role->wait_timer, after_ns);
     (void)rc;
 }
 
 static void join_line(struct dsql_client *client)
 {
     struct dsql_proxy *proxy = client->proxy;
+    struct dsql_proxy_role *role = client->role;
     client->waits = true;
     client->waits_since = dsql_clock_mono(proxy->options.clock);
     client->wait_next = NULL;
-    client->wait_prev = proxy->wait_last;
-    *(proxy->wait_last ? &proxy->wait_last->wait_next : &proxy->wait_first) = client;
-    proxy->wait_last = client;
+    client->wait_prev = role->wait_last;
+    *(role->wait_last ? &role->wait_last->wait_next : &role->wait_first) = client;
+    role->wait_last = client;
     add_count(&proxy->counts.waits);
     add_count(&proxy->counts.waiting);
-    if (!dsql_heap_node_is_in(&proxy->wait_timer.node))
-        start_timer(proxy, proxy->options.wait_ns);
-    dsql_checkout_ticket_init(&client->ticket, proxy->pool);
+    if (!dsql_heap_node_is_in(&role->wait_timer.node))
+        start_timer(role, proxy->options.wait_ns);
+    dsql_checkout_ticket_init(&client->ticket, role->pool);
     dsql_checkout_join(&client->ticket, &proxy->waker);
 }
 
 static void leave_line(struct dsql_client *client)
 {
-    struct dsql_proxy *proxy = client->proxy;
-    *(client->wait_prev ? &client->wait_prev->wait_next : &proxy->wait_first) = client->wait_next;
-    *(client->wait_next ? &client->wait_next->wait_prev : &proxy->wait_last) = client->wait_prev;
+    struct dsql_proxy_role *role = client->role;
+    *(client->wait_prev ? &client->wait_prev->wait_next : &role->wait_first) = client->wait_next;
+    *(client->wait_next ? &client->wait_next->wait_prev : &role->wait_last) = client->wait_prev;
     client->waits = false;
-    atomic_fetch_sub_explicit(&proxy->counts.waiting, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&client->proxy->counts.waiting, 1, memory_order_relaxed);
 }
 
 void dsql_server_stop_waiting(struct dsql_client *client)
@@ -235,11 +256,13 @@ void dsql_server_cancel_wait(struct dsql_client *client)
     dsql_server_stop_waiting(client);
     (void)dsql_err_set(&err, DSQL_CANCELLED, "canceling statement due to user request");
     refuse(client, &err);
-    go_on(client);
+    dsql_server_go_on(client);
 }
 
-static void go_on(struct dsql_client *client)
+void dsql_server_go_on(struct dsql_client *client)
 {
+    if (client->server)
+        dsql_replay_go_on(client);
     dsql_client_resume(client);
     if (client->state != DSQL_CLIENT_DEAD)
         dsql_server_settle(client);
@@ -262,28 +285,32 @@ static void served(struct dsql_client *client)
     } else if (!dsql_server_need(client)) {
         return; /* back in the line */
     }
-    go_on(client);
+    dsql_server_go_on(client);
 }
 
 void dsql_server_serve(struct dsql_proxy *proxy)
 {
     proxy->served = false;
-    while (proxy->wait_first && dsql_checkout_is_settled(&proxy->wait_first->ticket))
-        served(proxy->wait_first);
+    for (size_t i = 0; i < proxy->role_count; i++) {
+        struct dsql_proxy_role *role = &proxy->roles[i];
+        while (role->wait_first && dsql_checkout_is_settled(&role->wait_first->ticket))
+            served(role->wait_first);
+    }
 }
 
 static void wait_over(struct dsql_timer *timer)
 {
-    struct dsql_proxy *proxy = DSQL_CONTAINER_OF(timer, struct dsql_proxy, wait_timer);
+    struct dsql_proxy_role *role = DSQL_CONTAINER_OF(timer, struct dsql_proxy_role, wait_timer);
+    const struct dsql_proxy *proxy = role->proxy;
     struct dsql_mono now = dsql_clock_mono(proxy->options.clock);
-    while (proxy->wait_first) {
+    while (role->wait_first) {
         int64_t left_ns =
-            proxy->options.wait_ns - dsql_mono_since(now, proxy->wait_first->waits_since);
+            proxy->options.wait_ns - dsql_mono_since(now, role->wait_first->waits_since);
         if (left_ns > 0) {
-            start_timer(proxy, left_ns);
+            start_timer(role, left_ns);
             return;
         }
-        served(proxy->wait_first);
+        served(role->wait_first);
     }
 }
 
@@ -310,7 +337,8 @@ void dsql_server_init(struct dsql_proxy *proxy)
 {
     proxy->thread = pthread_self();
     proxy->waker.wake = wake;
-    proxy->wait_timer.due = wait_over;
+    for (size_t i = 0; i < proxy->role_count; i++)
+        proxy->roles[i].wait_timer.due = wait_over;
     proxy->wake = (struct dsql_watch){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = woken};
     dsql_loop_watch(&proxy->loop, &proxy->wake, EPOLLIN);
 }
@@ -320,7 +348,11 @@ bool dsql_server_need(struct dsql_client *client)
     struct dsql_conn *conn;
     if (client->server)
         return true;
-    while (dsql_checkout_try(client->proxy->pool, &conn) == DSQL_OK) {
+    if (client->proxy->paused) {
+        client->parked = true;
+        return false;
+    }
+    while (dsql_checkout_try(client->role->pool, &conn) == DSQL_OK) {
         if (!link_up(client, conn))
             continue; /* it ended while it was idle: another one, unseen */
         dsql_relay_settings(client, client->state == DSQL_CLIENT_CHECKING);
@@ -330,12 +362,19 @@ bool dsql_server_need(struct dsql_client *client)
     return false;
 }
 
+void dsql_server_unpark(struct dsql_client *client)
+{
+    if (client->state == DSQL_CLIENT_CHECKING && !dsql_server_need(client))
+        return;
+    dsql_server_go_on(client);
+}
+
 /* ------------------------------------------------------------ taking back */
 
 static bool is_idle(const struct dsql_client *client)
 {
     return client->answers.count == 0 && client->tx == DSQL_PG_IDLE && !client->segment_open &&
-           !client->answers.skipping;
+           !client->answers.skipping && !dsql_replay_is_running(client);
 }
 
 void dsql_server_settle(struct dsql_client *client)
@@ -372,6 +411,8 @@ void dsql_server_leave(struct dsql_client *client)
         return;
     if (!is_idle(client) || client->pinned || client->pinned_prepare)
         server->doubtful = true;
+    /* Who sends a statement and goes has it carried out, as without the proxy. */
+    (void)dsql_stream_write(stream_of(server), &server->out);
     give_back(server);
 }
 
@@ -420,29 +461,36 @@ void dsql_server_lose(struct dsql_server *server)
     struct dsql_client *client = server->client;
     struct dsql_proxy *proxy = server->proxy;
     struct dsql_conn *conn = server->conn;
-    bool torn = !dsql_pg_framer_is_between(&server->in);
+    bool torn = !dsql_pg_framer_is_between(&server->in) && !dsql_replay_withholds(client);
     bool unknown = may_have_committed(client);
     bool waiting = client->answers.count > 0 || client->segment_open;
     add_count(unknown ? &proxy->counts.unknown : &proxy->counts.lost);
     dsql_log(proxy->log, DSQL_EVENT_PROXY_LOST,
              DSQL_F("outcome", unknown ? "unknown" : "rolled back"));
     unlink_server(server);
-    dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+    forget_socket(server);
+    dsql_pool_discard(conn);
     client->pinned = client->pinned_prepare = client->settings_dirty = false;
     if (client->state == DSQL_CLIENT_LEAVING) {
         dsql_client_close(client);
         return;
     }
-    if (torn || client->fatal_seen) {
-        dsql_client_close(client); /* no error can follow half a message, or a farewell */
+    if (dsql_replay_lost(client)) {
+        dsql_server_go_on(client);
         return;
     }
-    if (client->state == DSQL_CLIENT_CHECKING || !waiting)
+    if (torn) {
+        dsql_client_close(client); /* no error can follow half a message */
+        return;
+    }
+    if (client->fatal_seen)
+        client->state = DSQL_CLIENT_CLOSING; /* the server's farewell is the last that it hears */
+    else if (client->state == DSQL_CLIENT_CHECKING || !waiting)
         dsql_client_fatal(client, "08006", "the connection to the database was lost",
                           "Connect again; a transaction that was open is rolled back.");
     else
         answer_for_lost(client, unknown);
-    go_on(client);
+    dsql_server_go_on(client);
 }
 
 /* ------------------------------------------------------------ bytes */
@@ -456,8 +504,17 @@ void dsql_server_flush(struct dsql_server *server)
     }
     bool waits = dsql_outbox_waiting(&server->out).len > 0;
     bool full = dsql_outbox_is_full(&server->client->out);
-    dsql_loop_watch(&server->proxy->loop, &server->watch,
-                    (full ? 0u : EPOLLIN) | (waits ? EPOLLOUT : 0u) | (full ? 0u : EPOLLRDHUP));
+    dsql_loop_watch(&server->proxy->loop, &server->watch, IDLE_EVENTS | (waits ? EPOLLOUT : 0u));
+    if (server->unread && !full) {
+        server->unread = false;
+        dsql_loop_rearm(&server->proxy->loop, &server->watch);
+    }
+}
+
+/* How much has come from the socket, in bytes of the wire. */
+static uint64_t wire_bytes(const struct dsql_server *server)
+{
+    return server->ssl ? BIO_number_read(SSL_get_rbio(server->ssl)) : 0;
 }
 
 /* False: the connection is gone, for the client or altogether. */
@@ -483,14 +540,25 @@ static void server_ready(struct dsql_watch *watch, uint32_t events)
     struct dsql_server *server = DSQL_CONTAINER_OF(watch, struct dsql_server, watch);
     struct dsql_client *client = server->client;
     enum dsql_stream_state state = DSQL_STREAM_GOES_ON;
-    (void)events; /* TLS may have to read in order to write */
+    /* The end of the stream makes one event, which may be that of the last bytes. */
+    bool ends = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+    if (!client) { /* idle: whoever is lent it next looks */
+        server->suspect = true;
+        return;
+    }
     /* What TLS has decrypted makes no socket ready: read until it waits, even when the client's
-     * box is full; one record is the most that is read beyond. */
+     * box is full; one record is the most that is read beyond. A read that did not fill the memory
+     * of TLS has emptied the socket. */
+    uint64_t before = wire_bytes(server);
     for (int i = 0; state == DSQL_STREAM_GOES_ON; i++) {
         size_t got;
         bool pending = server->ssl && SSL_has_pending(server->ssl);
-        if (!pending && (i >= READS_MAX || dsql_outbox_is_full(&client->out)))
+        if (i > 0 && !ends && server->ssl && !pending && wire_bytes(server) - before < TLS_MEMORY)
             break;
+        if (!pending && (i >= READS_MAX || dsql_outbox_is_full(&client->out))) {
+            server->unread = true;
+            break;
+        }
         state = dsql_stream_read(stream_of(server), chunk, sizeof(chunk), &got);
         if (state == DSQL_STREAM_GOES_ON && !take_bytes(server, (struct dsql_span){chunk, got}))
             return;
@@ -499,5 +567,5 @@ static void server_ready(struct dsql_watch *watch, uint32_t events)
         dsql_server_lose(server);
         return;
     }
-    go_on(client);
+    dsql_server_go_on(client);
 }

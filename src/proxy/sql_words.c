@@ -7,7 +7,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_word(char c)
+bool dsql_sql_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
@@ -28,7 +28,7 @@ static struct dsql_span skip_nested(struct dsql_span text)
     return dsql_span_from(text, text.len);
 }
 
-static struct dsql_span skip_blanks(struct dsql_span text)
+struct dsql_span dsql_sql_skip_blanks(struct dsql_span text)
 {
     for (;;) {
         while (text.len > 0 && is_blank(text.ptr[0]))
@@ -47,9 +47,9 @@ static struct dsql_span skip_blanks(struct dsql_span text)
 bool dsql_sql_begins(struct dsql_span text, const char *word, struct dsql_span *rest)
 {
     size_t len = strlen(word);
-    text = skip_blanks(text);
+    text = dsql_sql_skip_blanks(text);
     if (text.len < len || !dsql_span_eq_nocase(dsql_span_first(text, len), dsql_span_of(word)) ||
-        (text.len > len && is_word(text.ptr[len])))
+        (text.len > len && dsql_sql_is_word(text.ptr[len])))
         return false;
     *rest = dsql_span_from(text, len);
     return true;
@@ -65,11 +65,10 @@ bool dsql_sql_mentions(struct dsql_span text, const char *word)
     return false;
 }
 
-/* Nothing but blanks, comments and semicolons. */
-static bool is_end(struct dsql_span text)
+bool dsql_sql_is_end(struct dsql_span text)
 {
     do {
-        text = skip_blanks(text);
+        text = dsql_sql_skip_blanks(text);
         if (text.len == 0)
             return true;
         if (text.ptr[0] != ';')
@@ -78,11 +77,10 @@ static bool is_end(struct dsql_span text)
     } while (true);
 }
 
-/* An identifier: folded to lower case, or as it stands between quotes. */
-static bool take_name(struct dsql_span *text, char *name, size_t size)
+bool dsql_sql_take_name(struct dsql_span *text, char *name, size_t size)
 {
     size_t n = 0, i = 0;
-    *text = skip_blanks(*text);
+    *text = dsql_sql_skip_blanks(*text);
     bool quoted = text->len > 0 && text->ptr[0] == '"';
     for (i = quoted; i < text->len && n + 1 < size; i++) {
         char c = text->ptr[i];
@@ -90,7 +88,7 @@ static bool take_name(struct dsql_span *text, char *name, size_t size)
             if (i + 1 == text->len || text->ptr[i + 1] != '"')
                 break;
             i++;
-        } else if (!quoted && !is_word(c)) {
+        } else if (!quoted && !dsql_sql_is_word(c)) {
             break;
         }
         name[n++] = quoted ? c : (char)tolower((unsigned char)c);
@@ -106,18 +104,18 @@ bool dsql_sql_is_deallocate(struct dsql_span text, char *name, size_t size)
     struct dsql_span rest, behind;
     if (!dsql_sql_begins(text, "deallocate", &rest))
         return false;
-    if (dsql_sql_begins(rest, "prepare", &behind) && !is_end(behind))
+    if (dsql_sql_begins(rest, "prepare", &behind) && !dsql_sql_is_end(behind))
         rest = behind;
     if (dsql_sql_begins(rest, "all", &behind))
         return false;
-    return take_name(&rest, name, size) && is_end(rest);
+    return dsql_sql_take_name(&rest, name, size) && dsql_sql_is_end(rest);
 }
 
 bool dsql_sql_is_reset_all(struct dsql_span text)
 {
     struct dsql_span rest;
     return dsql_sql_begins(text, "reset", &rest) && dsql_sql_begins(rest, "all", &rest) &&
-           is_end(rest);
+           dsql_sql_is_end(rest);
 }
 
 bool dsql_sql_ends(struct dsql_span text)

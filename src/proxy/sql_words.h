@@ -7,6 +7,14 @@
 
 #include "base/span.h"
 
+/* A character of which words consist. */
+bool dsql_sql_is_word(char c);
+struct dsql_span dsql_sql_skip_blanks(struct dsql_span text);
+/* Whether there is nothing but blanks, comments and semicolons. */
+bool dsql_sql_is_end(struct dsql_span text);
+/* Takes an identifier off the text: folded to lower case, or as it stands between quotes. */
+bool dsql_sql_take_name(struct dsql_span *text, char *name, size_t size);
+
 /* Whether the text begins with this word, in any case of letters; the rest is what follows it. */
 bool dsql_sql_begins(struct dsql_span text, const char *word, struct dsql_span *rest);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "proxy/settings.h"
 #include "proxy/sql_words.h"
 
@@ -151,14 +152,8 @@ struct dsql_definition *dsql_definitions_find(const struct dsql_definitions *nam
 
 bool dsql_definitions_add(struct dsql_definitions *names, struct dsql_definition *definition)
 {
-    if (names->count == names->cap) {
-        size_t cap = names->cap ? 2 * names->cap : 4;
-        struct dsql_definition **grown = reallocarray(names->of, cap, sizeof(void *));
-        if (!grown)
-            return false;
-        names->of = grown;
-        names->cap = cap;
-    }
+    if (!DSQL_GROW(names->of, names->cap, names->count + 1))
+        return false;
     names->of[names->count++] = dsql_definition_ref(definition);
     return true;
 }

@@ -1,7 +1,7 @@
 /*
  * Columns that a table of an older schema lacks. Those that may be NULL are added: that takes a
  * moment however large the table is, old rows are right without them, and servers of the older
- * version go on. Every other column is part of a table's shape, which nobody changes.
+ * version go on. Every other column is part of a table's shape, which stays.
  */
 #include <libpq-fe.h>
 

@@ -47,7 +47,7 @@ static enum dsql_rc database_error(PGconn *conn, const PGresult *result, struct 
     return rc;
 }
 
-/* Somebody else changes the catalogue, or creates the same thing at the same time: IF NOT EXISTS
+/* Another session changes the catalogue, or creates the same thing at the same time: IF NOT EXISTS
  * does not see what is not committed yet. */
 static bool lost_a_race(struct dsql_span sql, const char *sqlstate)
 {
@@ -237,7 +237,7 @@ static enum dsql_rc drop(PGconn *conn, const char *what, struct dsql_span name,
     return dsql_schema_exec(conn, (struct dsql_span){sql, (size_t)len}, 0, NULL, NULL, err);
 }
 
-/* Waits for a build that somebody began, and clears away what is left of one that failed. */
+/* Waits for a build that is under way, and clears away what is left of one that failed. */
 static enum dsql_rc settle_index(PGconn *conn, const struct dsql_schema_step *step,
                                  const struct dsql_schema_watch *watch, enum index_state *state,
                                  bool *cleared, struct dsql_err *err)

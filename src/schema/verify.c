@@ -3,8 +3,8 @@
  * columns, tables or indexes than ours are no problem.
  *
  * Two kinds of findings. What is missing as a whole, a column that may be NULL, or not valid, `dsql
- * schema apply` mends. What is there and has another shape belongs to somebody: it is told and
- * never touched.
+ * schema apply` mends. What is there and has another shape is told and never touched:
+ * it may hold data.
  */
 #include <libpq-fe.h>
 #include <stdlib.h>

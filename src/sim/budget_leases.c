@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "core/leases.h"
 #include "sim/post.h"
 
@@ -71,14 +72,8 @@ static struct dsql_lease_found *find(const struct dsql_sim_lease_table *table, c
 
 static bool put(struct dsql_sim_lease_table *table, const struct request *request, const char *id)
 {
-    if (table->count == table->room) {
-        size_t room = table->room > 0 ? 2 * table->room : 64;
-        void *grown = reallocarray(table->items, room, sizeof *table->items);
-        if (!grown)
-            return false;
-        table->items = grown;
-        table->room = room;
-    }
+    if (!DSQL_GROW(table->items, table->room, table->count + 1))
+        return false;
     size_t place = place_of(table, id);
     struct dsql_lease_found *item = &table->items[place];
     memmove(item + 1, item, (table->count++ - place) * sizeof *item);
@@ -157,7 +152,7 @@ static bool apply(struct request *request, struct dsql_sim_lease_table *table)
         return true;
     if (op->kind == DSQL_LEASES_LOOK) {
         answer->exists = table->exists;
-        answer->active = answer->ours = table->active; /* nobody else is in the table */
+        answer->active = answer->ours = table->active; /* no other program is in the table */
         answer->updated_ms = table->updates;
         return true;
     }

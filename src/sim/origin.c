@@ -156,7 +156,7 @@ static void see_call(struct watcher *w, const struct dsql_replay_event *e)
         w->origin->after.failures++;
         break;
     case DSQL_CALL_DISCARD:
-        fit->hang_ups += call->discard == DSQL_CLOSE_SERVER_CLOSED;
+        fit->hang_ups += call->discard == DSQL_DISCARD_SERVER_CLOSED;
         see_back(w, &w->slots[call->slot], e->at);
         break;
     case DSQL_CALL_PREPARED:

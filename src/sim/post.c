@@ -2,17 +2,14 @@
 
 #include <stdlib.h>
 
+#include "base/link.h"
+
 #define ANSWER_TIMEOUT_NS (2 * DSQL_S)
 
 static void throw_away(struct dsql_sim_letter *letter)
 {
     struct dsql_sim_table *table = &letter->world->table;
-    if (letter->prev)
-        letter->prev->next = letter->next;
-    else
-        table->letters = letter->next;
-    if (letter->next)
-        letter->next->prev = letter->prev;
+    DSQL_UNLINK(table->letters, letter);
     dsql_sim_cancel(&letter->world->kernel, &letter->event);
     letter->ops->free(letter);
 }
@@ -50,15 +47,12 @@ static void put_on_its_way(struct dsql_sim_world *world, struct dsql_sim_letter 
                            int64_t arrives_ns)
 {
     letter->world = world;
-    letter->next = world->table.letters;
-    if (letter->next)
-        letter->next->prev = letter;
-    world->table.letters = letter;
+    DSQL_LINK(world->table.letters, letter);
     dsql_sim_event_init(&letter->event, letter_arrives, letter);
     dsql_sim_after(&world->kernel, &letter->event, arrives_ns);
 }
 
-/* Nobody waits for the answer to a copy. */
+/* The answer to a copy goes nowhere. */
 static void send_again(struct dsql_sim_world *world, const struct dsql_sim_letter *letter)
 {
     struct dsql_sim_letter *copy = letter->ops->copy(letter);

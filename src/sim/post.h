@@ -14,7 +14,7 @@ struct dsql_sim_sender;
 /* The first member of what a protocol sends. */
 struct dsql_sim_letter {
     struct dsql_sim_world *world;
-    struct dsql_sim_sender *sender; /* NULL: nobody waits for it any more */
+    struct dsql_sim_sender *sender; /* NULL: the sender does not wait any more */
     const struct dsql_sim_post_ops *ops;
     enum dsql_sim_fortune fortune;
     int64_t one_way_ns;
@@ -42,7 +42,7 @@ struct dsql_sim_post_ops {
 struct dsql_sim_sender {
     struct dsql_sim_process *process;
     struct dsql_allowance *allowance;
-    const struct dsql_sim_post_ops *ops; /* NULL: it has nothing to say to anybody */
+    const struct dsql_sim_post_ops *ops; /* NULL: this process sends no letters */
     struct dsql_sim_letter *letter;      /* under way */
     struct dsql_sim_event due;
 };

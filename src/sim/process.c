@@ -148,7 +148,7 @@ static void connect_answered(struct dsql_sim_kernel *kernel, void *arg)
         dsql_sim_check_birth(process, conn);
         dsql_sim_check_open(process);
         if (conn->hung_up)
-            dsql_sim_process_discard(process, conn, DSQL_CLOSE_SERVER_CLOSED);
+            dsql_sim_process_discard(process, conn, DSQL_DISCARD_SERVER_CLOSED);
         else
             dsql_sim_workload_offer(process, conn);
     }
@@ -168,7 +168,7 @@ static void cluster_hangs_up(struct dsql_sim_kernel *kernel, void *arg)
     if (dsql_sim_process_is_paused(process, &conn->fate))
         return;
     if (dsql_ready_set_claim(&process->ready, conn->slot))
-        dsql_sim_process_discard(process, conn, DSQL_CLOSE_SERVER_CLOSED);
+        dsql_sim_process_discard(process, conn, DSQL_DISCARD_SERVER_CLOSED);
 }
 
 static void connect_begin(struct dsql_sim_process *process, uint32_t slot)

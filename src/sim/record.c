@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "sim/world.h"
 
 enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
@@ -103,15 +104,9 @@ void dsql_sim_record_sample(struct dsql_sim_world *world)
 void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const char *where)
 {
     struct dsql_sim_record *record = &world->record;
-    if (record->mark_count == record->mark_cap) {
-        size_t cap = record->mark_cap > 0 ? 2 * record->mark_cap : 16;
-        struct dsql_sim_mark *marks = realloc(record->marks, cap * sizeof *marks);
-        if (!marks) {
-            world->kernel.no_memory = true;
-            return;
-        }
-        record->marks = marks;
-        record->mark_cap = cap;
+    if (!DSQL_GROW(record->marks, record->mark_cap, record->mark_count + 1)) {
+        world->kernel.no_memory = true;
+        return;
     }
     struct dsql_sim_mark *mark = &record->marks[record->mark_count++];
     *mark = (struct dsql_sim_mark){.at = world->kernel.now, .text = text};

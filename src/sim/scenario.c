@@ -193,7 +193,7 @@ static const struct dsql_shape_field scenario_fields[] = {
     FIELD_BOOL("assertGuardNeverViolated", T, asserts.guard_never_violated,
                "no connection is handed out inside its guard window or after its end"),
     FIELD_TIME("assertNoWaiterStarved", T, asserts.no_waiter_starved_ns, 0, MAX_TIME,
-               "nobody is served who came later than one still waiting, and no wait is longer; 0: not asserted"),
+               "no caller is served before one that came earlier, and no wait is longer; 0: not asserted"),
     FIELD_TIME("assertRecoverWithin", T, asserts.recover_within_ns, 0, MAX_TIME,
                "after an event every process is back at its target so soon, unless another one begins before; 0: not asserted"),
     FIELD_FRACTION("assertReadyNeverBelow", T, asserts.ready_never_below,

@@ -13,7 +13,7 @@ static void give_back(struct dsql_sim_kernel *kernel, void *arg)
     process->in_use--;
     dsql_sim_record_held(process);
     if (conn->hung_up) /* its caller found out */
-        dsql_sim_process_discard(process, conn, DSQL_CLOSE_BROKEN);
+        dsql_sim_process_discard(process, conn, DSQL_DISCARD_BROKEN);
     else
         dsql_sim_workload_offer(process, conn);
 }
@@ -64,7 +64,7 @@ void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_c
     struct dsql_waiting_node *first = dsql_waiting_first(&process->waiting);
     bool draining = process->life == DSQL_SIM_DRAINS;
     enum dsql_discard why;
-    if (!dsql_sim_process_may_serve(process, conn, DSQL_CLOSE_EXPIRED_ON_RETURN, &why)) {
+    if (!dsql_sim_process_may_serve(process, conn, DSQL_DISCARD_EXPIRED_ON_RETURN, &why)) {
         dsql_sim_process_discard(process, conn, why);
         return;
     }
@@ -119,7 +119,7 @@ static void check_out(struct dsql_sim_process *process)
     while (!dsql_waiting_first(&process->waiting) &&
            (slot = dsql_ready_set_take(&process->ready, &process->hint)) != DSQL_READY_NONE) {
         struct dsql_sim_conn *conn = &process->conns[slot];
-        if (dsql_sim_process_may_serve(process, conn, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why)) {
+        if (dsql_sim_process_may_serve(process, conn, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why)) {
             hold(process, conn);
             return;
         }

@@ -41,7 +41,7 @@ enum dsql_sim_verdict {
     DSQL_SIM_THROTTLED, /* 53400 */
     DSQL_SIM_FULL,      /* 53300 */
     DSQL_SIM_DENIED,    /* 08006 */
-    DSQL_SIM_REFUSED,   /* nobody listens */
+    DSQL_SIM_REFUSED,   /* no server listens */
     DSQL_SIM_TIMED_OUT,
     DSQL_SIM_VERDICTS
 };
@@ -168,7 +168,7 @@ void dsql_sim_process_wake(struct dsql_sim_process *process);
 bool dsql_sim_process_may_serve(const struct dsql_sim_process *process,
                                 const struct dsql_sim_conn *conn, enum dsql_discard expired,
                                 enum dsql_discard *why);
-/* An open connection that nobody holds any more has to be closed. */
+/* An open connection that no caller holds has to be closed. */
 void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_conn *conn,
                               enum dsql_discard why);
 
@@ -185,7 +185,7 @@ void dsql_sim_resume_conns(struct dsql_sim_process *process);
 
 void dsql_sim_workload_start(struct dsql_sim_process *process);
 void dsql_sim_workload_stop(struct dsql_sim_process *process);
-/* An open connection that nobody holds: to who waits longest, or to the ready set. */
+/* An open connection that no caller holds goes to the longest waiter, or to the ready set. */
 void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn);
 
 /* ---- the budget ---- */

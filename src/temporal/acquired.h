@@ -3,8 +3,8 @@
  * whenever it does not know what became of a write. Once is what fences are for; over and over
  * means that the same write fails each time, and everything on the shard waits.
  *
- * Nobody wants a series for each of thousands of shards, so acquisitions are counted by how often
- * that shard was acquired within the last minutes: the first time, a few times, or often.
+ * A series for each of thousands of shards would be too many, so acquisitions are counted by how
+ * often that shard was acquired within the last minutes: the first time, a few times, or often.
  * Remembered is one shard for each place of a table; of two that share a place each forgets the
  * other, which can only make `first` of what was more.
  */
@@ -25,7 +25,7 @@ enum {
 struct dsql_acquired {
     pthread_mutex_t lock; /* guards places; nothing else is taken while it is held */
     struct {
-        int32_t shard, times; /* times 0: nobody was here */
+        int32_t shard, times; /* times 0: the place is empty */
         struct dsql_mono since;
     } places[DSQL_ACQUIRED_PLACES];
 };

@@ -21,7 +21,7 @@ static struct dsql_param token_of(const struct dsql_call *call, const struct dsq
 {
     int64_t number = 0;
     size_t len = 0;
-    if (call->op->columns[column].type == DSQL_OP_UUID) {
+    if (call->op->columns[column].type == DSQL_COLUMN_UUID) {
         const void *bytes = dsql_rows_bytes(rows, 0, column, &len);
         return dsql_raw(bytes, len);
     }
@@ -175,7 +175,7 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
         call->result->affected += affected;
         return rc;
     }
-    if (!(call->op->flags & DSQL_OP_COUNTED))
+    if (!(call->op->flags & DSQL_FLAG_COUNTED))
         call->result->affected = -1;
     else
         call->result->affected += (int64_t)1 << size;
@@ -229,7 +229,7 @@ size_t dsql_call_size(const struct dsql_call *call, size_t from)
 enum dsql_rc dsql_call_exec(struct dsql_call *call)
 {
     bool queued = !call->alone && call->store->options.pipelined &&
-                  (call->op->flags & (DSQL_OP_QUEUED | DSQL_OP_COUNTED));
+                  (call->op->flags & (DSQL_FLAG_QUEUED | DSQL_FLAG_COUNTED));
     size_t from = 0;
     while (from < call->count) {
         size_t size = dsql_call_size(call, from);
@@ -285,7 +285,7 @@ static enum dsql_rc run_in(struct dsql_call *call)
     struct dsql_rows *rows = NULL;
     dsql_result_clear(call->result, call->op->column_count);
     call->marked = false;
-    if (call->op->flags & DSQL_OP_SPECIAL)
+    if (call->op->flags & DSQL_FLAG_SPECIAL)
         return dsql_call_special(call);
     if (call->op->column_count > 0) {
         enum dsql_rc rc = dsql_call_query(call, call->statement, &rows);
@@ -424,9 +424,9 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
                              .err = err ? err : &unread};
     assert((unsigned)op < DSQL_OP_COUNT && (!tx || !policy));
     dsql_result_clear(call.result, call.op->column_count);
-    if (count == 0 && (call.op->flags & DSQL_OP_MULTI) && !(call.op->flags & DSQL_OP_GATHERS))
+    if (count == 0 && (call.op->flags & DSQL_FLAG_MULTI) && !(call.op->flags & DSQL_FLAG_GATHERS))
         return DSQL_OK;
-    if (count != 1 && !(call.op->flags & DSQL_OP_MULTI))
+    if (count != 1 && !(call.op->flags & DSQL_FLAG_MULTI))
         return dsql_err_set(err, DSQL_INVALID, "%s takes one input, not %zu", call.op->name, count);
     enum dsql_rc rc = dsql_call_convert(&call, params);
     if (!rc)

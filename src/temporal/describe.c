@@ -7,7 +7,7 @@
 static void add_value(struct dsql_strbuf *sb, enum dsql_op_type type,
                       const struct dsql_param *value)
 {
-    bool is_text = type == DSQL_OP_TEXT || type == DSQL_OP_KEY || type == DSQL_OP_ID;
+    bool is_text = type == DSQL_COLUMN_TEXT || type == DSQL_COLUMN_KEY || type == DSQL_COLUMN_ID;
     if (is_text && value->kind == DSQL_PARAM_RAW) {
         struct dsql_span text = {value->as.ptr, (size_t)value->len};
         dsql_strbuf_add_str(sb, dsql_shown(text).text);

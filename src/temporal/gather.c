@@ -9,9 +9,9 @@ enum { DIMENSIONS = 1, LOWER_BOUND = 1, HEAD = 5, NUMBER_SIZE = 8 };
 static uint32_t oid_of(enum dsql_op_type type)
 {
     switch ((int)type) { /* those that the catalogue has arrays of */
-    case DSQL_OP_I8:
+    case DSQL_COLUMN_I8:
         return 20;
-    case DSQL_OP_UUID:
+    case DSQL_COLUMN_UUID:
         return 2950;
     default:
         return 25;

@@ -9,7 +9,7 @@
  * Invariant: decode(encode(b)) = b, and only what encode() makes is decoded.
  *
  * Text that is too long for a key has a *short form*: its first bytes, a word and its SHA-256. A
- * user chooses ids, so the hash is one for which nobody finds two ids. Text that ends as a short
+ * user chooses ids, so the hash is one for which no two ids can be found. Text that ends as a short
  * form does counts as long, so a short form is never taken for an id that stands as it is.
  */
 #ifndef DSQL_TEMPORAL_KEY_H

@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 enum { MARK = '+', MARK_SOME = ':' }; /* "+" for no encoding, "+:Proto3" for Proto3 */
 
 bool dsql_large_may_be(const struct dsql_op_field *fields, size_t count, size_t at)
 {
     static const char suffix[] = "_encoding";
-    if (at + 1 >= count || fields[at].type != DSQL_OP_BYTES || fields[at + 1].type != DSQL_OP_TEXT)
+    if (at + 1 >= count || fields[at].type != DSQL_COLUMN_BYTES ||
+        fields[at + 1].type != DSQL_COLUMN_TEXT)
         return false;
     size_t len = strlen(fields[at + 1].name);
     return len >= sizeof(suffix) &&
@@ -118,14 +120,8 @@ static enum dsql_rc add_ref(struct dsql_large_set *set, struct dsql_span ticket,
     if (len == 0 || len > INT32_MAX)
         return dsql_err_set(err, DSQL_PROTOCOL, "the ticket of a large value names %llu bytes",
                             (unsigned long long)len);
-    if (set->count == set->cap) {
-        size_t cap = set->cap ? 2 * set->cap : 8;
-        struct dsql_large_ref *grown = reallocarray(set->refs, cap, sizeof(*grown));
-        if (!grown)
-            return no_memory(err);
-        set->refs = grown;
-        set->cap = cap;
-    }
+    if (!DSQL_GROW(set->refs, set->cap, set->count + 1))
+        return no_memory(err);
     struct dsql_large_ref *ref = &set->refs[set->count];
     *ref = (struct dsql_large_ref){.len = len, .bytes = malloc(len)};
     memcpy(ref->id.bytes, ticket.ptr, sizeof(ref->id.bytes));

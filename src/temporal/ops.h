@@ -19,25 +19,25 @@
 enum dsql_op_kind { DSQL_KIND_EXEC, DSQL_KIND_ONE, DSQL_KIND_MANY, DSQL_KIND_EXPECT };
 
 enum dsql_op_flag { /* see the catalogue */
-                    DSQL_OP_MULTI = 1,
-                    DSQL_OP_QUEUED = 2,
-                    DSQL_OP_COUNTED = 4,
-                    DSQL_OP_SPECIAL = 8,
-                    DSQL_OP_PACKS = 16,
-                    DSQL_OP_UNPACKS = 32,
-                    DSQL_OP_GATHERS = 64,
+                    DSQL_FLAG_MULTI = 1,
+                    DSQL_FLAG_QUEUED = 2,
+                    DSQL_FLAG_COUNTED = 4,
+                    DSQL_FLAG_SPECIAL = 8,
+                    DSQL_FLAG_PACKS = 16,
+                    DSQL_FLAG_UNPACKS = 32,
+                    DSQL_FLAG_GATHERS = 64,
 };
 
 enum dsql_op_type {
-    DSQL_OP_I4,
-    DSQL_OP_I8,
-    DSQL_OP_BOOL,
-    DSQL_OP_TIME,
-    DSQL_OP_TEXT,
-    DSQL_OP_BYTES,
-    DSQL_OP_KEY,
-    DSQL_OP_ID, /* of inputs; in rows it is text */
-    DSQL_OP_UUID,
+    DSQL_COLUMN_I4,
+    DSQL_COLUMN_I8,
+    DSQL_COLUMN_BOOL,
+    DSQL_COLUMN_TIME,
+    DSQL_COLUMN_TEXT,
+    DSQL_COLUMN_BYTES,
+    DSQL_COLUMN_KEY,
+    DSQL_COLUMN_ID, /* of inputs; in rows it is text */
+    DSQL_COLUMN_UUID,
 };
 
 enum dsql_fence_mode { DSQL_FENCE_NONE, DSQL_FENCE_LOCKS, DSQL_FENCE_CHECKS, DSQL_FENCE_EXPECTS };

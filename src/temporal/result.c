@@ -31,9 +31,9 @@ static bool read_number(enum dsql_op_type type, const struct dsql_rows *rows, si
                         size_t column, int64_t *number)
 {
     bool truth;
-    if (type == DSQL_OP_TIME)
+    if (type == DSQL_COLUMN_TIME)
         return dsql_rows_time_us(rows, row, column, number);
-    if (type != DSQL_OP_BOOL)
+    if (type != DSQL_COLUMN_BOOL)
         return dsql_rows_i64(rows, row, column, number);
     if (!dsql_rows_bool(rows, row, column, &truth))
         return false;
@@ -57,13 +57,13 @@ static enum dsql_rc add_value(struct dsql_call *call, const struct dsql_rows *ro
     }
     bool ok = true;
     /* The encoding of a ticket. */
-    if (type == DSQL_OP_TEXT && column > 0 &&
+    if (type == DSQL_COLUMN_TEXT && column > 0 &&
         dsql_large_is_marked((struct dsql_span){bytes, len}) &&
         dsql_large_may_be(call->op->columns, call->op->column_count, column - 1))
         call->marked = true;
-    if (type == DSQL_OP_TEXT || type == DSQL_OP_BYTES || type == DSQL_OP_UUID) {
+    if (type == DSQL_COLUMN_TEXT || type == DSQL_COLUMN_BYTES || type == DSQL_COLUMN_UUID) {
         put(result, bytes, len);
-    } else if (type == DSQL_OP_KEY) {
+    } else if (type == DSQL_COLUMN_KEY) {
         size_t decoded = 0;
         char *at = (char *)result->data + result->len + dsql_flat_size(0);
         ok = dsql_key_decode((struct dsql_span){bytes, len}, at, &decoded);
@@ -146,7 +146,7 @@ enum dsql_rc dsql_result_add(struct dsql_call *call, const struct dsql_rows *row
     if (n > 0 && dsql_rows_columns(rows) != call->op->column_count)
         return dsql_err_set(call->err, DSQL_PROTOCOL, "%s: %zu columns instead of %zu",
                             call->op->name, dsql_rows_columns(rows), call->op->column_count);
-    if (call->op->flags & DSQL_OP_UNPACKS)
+    if (call->op->flags & DSQL_FLAG_UNPACKS)
         return add_tasks(call, rows);
     for (size_t row = 0; row < n; row++) {
         for (size_t column = 0; column < call->op->column_count; column++) {
@@ -177,15 +177,15 @@ static void read_value(const struct dsql_op_field *field, struct dsql_slice valu
     int64_t number = DSQL_NULL_I64;
     if (value.len == sizeof(number))
         memcpy(&number, value.ptr, sizeof(number));
-    if (field->type == DSQL_OP_I4) {
+    if (field->type == DSQL_COLUMN_I4) {
         int32_t narrow = (int32_t)number;
         memcpy(out, &narrow, sizeof(narrow));
-    } else if (field->type == DSQL_OP_BOOL) {
+    } else if (field->type == DSQL_COLUMN_BOOL) {
         bool truth = number != 0;
         memcpy(out, &truth, sizeof(truth));
-    } else if (field->type == DSQL_OP_I8 || field->type == DSQL_OP_TIME) {
+    } else if (field->type == DSQL_COLUMN_I8 || field->type == DSQL_COLUMN_TIME) {
         memcpy(out, &number, sizeof(number));
-    } else if (field->type == DSQL_OP_UUID && !field->nullable) {
+    } else if (field->type == DSQL_COLUMN_UUID && !field->nullable) {
         memset(out, 0, sizeof(struct dsql_id));
         if (value.len == sizeof(struct dsql_id))
             memcpy(out, value.ptr, sizeof(struct dsql_id));

@@ -17,7 +17,7 @@ struct script {
     bool *aside;              /* of each step: it serves the large values of its call */
     struct dsql_param *parts; /* the parameters of the steps that add parts */
     struct dsql_step_result *answers;
-    bool met_large; /* a row holds a large value, and nobody had cleared it away */
+    bool met_large; /* a row holds a large value that was not cleared away before */
     struct dsql_script_failure failure;
     struct dsql_call look; /* the read behind ROLLBACK */
 };
@@ -36,7 +36,7 @@ static enum dsql_rc check(const struct dsql_call *call, const struct dsql_param 
 {
     const struct dsql_op_info *op = call->op;
     if (op->fence.mode == DSQL_FENCE_LOCKS)
-        return refuse(call, "nobody can look at its token before COMMIT");
+        return refuse(call, "its token cannot be looked at before COMMIT");
     if (op->then)
         return refuse(call, "it needs an answer before it can go on");
     if ((op->fence.mode == DSQL_FENCE_CHECKS) != (expect != NULL))
@@ -47,7 +47,7 @@ static enum dsql_rc check(const struct dsql_call *call, const struct dsql_param 
         any = any || expect[i].kind != DSQL_PARAM_NULL;
     if (!any)
         return refuse(call, "it must expect a token that is not NULL");
-    if (call->count != 1 && !(op->flags & DSQL_OP_MULTI))
+    if (call->count != 1 && !(op->flags & DSQL_FLAG_MULTI))
         return dsql_err_set(call->err, DSQL_INVALID, "%s takes one input, not %zu", op->name,
                             call->count);
     return DSQL_OK;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 static bool has_pointer(const struct dsql_param *p)
 {
     return p->kind == DSQL_PARAM_RAW || p->kind == DSQL_PARAM_BYTES || p->kind == DSQL_PARAM_UUID ||
@@ -106,15 +107,8 @@ enum dsql_rc dsql_tokens_remember(struct dsql_tokens *tokens, enum dsql_fence_wh
         entry->token = *token;
         return DSQL_OK;
     }
-    if (tokens->count == tokens->cap) {
-        size_t cap = tokens->cap ? 2 * tokens->cap : 4;
-        struct dsql_token_entry *grown =
-            reallocarray(tokens->entries, cap, sizeof(*tokens->entries));
-        if (!grown)
-            return DSQL_NO_MEMORY;
-        tokens->entries = grown;
-        tokens->cap = cap;
-    }
+    if (!DSQL_GROW(tokens->entries, tokens->cap, tokens->count + 1))
+        return DSQL_NO_MEMORY;
     size_t len = key_size(params, keys);
     assert(len > 0); /* every fence has a key */
     unsigned char *key = malloc(len);

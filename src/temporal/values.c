@@ -7,7 +7,8 @@
 
 static bool is_number(enum dsql_op_type type)
 {
-    return type == DSQL_OP_I4 || type == DSQL_OP_I8 || type == DSQL_OP_BOOL || type == DSQL_OP_TIME;
+    return type == DSQL_COLUMN_I4 || type == DSQL_COLUMN_I8 || type == DSQL_COLUMN_BOOL ||
+           type == DSQL_COLUMN_TIME;
 }
 
 static enum dsql_rc bad(const struct dsql_call *call, const struct dsql_op_field *field,
@@ -28,17 +29,17 @@ static enum dsql_rc convert_number(struct dsql_call *call, const struct dsql_op_
     /* PostgreSQL's years end in 294276; its own clock starts in 2000. */
     static const int64_t time_min = INT64_C(-210866803200000000),
                          time_max = INT64_C(9223371331200000000);
-    static const enum dsql_param_kind kinds[] = {[DSQL_OP_I4] = DSQL_PARAM_I32,
-                                                 [DSQL_OP_I8] = DSQL_PARAM_I64,
-                                                 [DSQL_OP_BOOL] = DSQL_PARAM_BOOL,
-                                                 [DSQL_OP_TIME] = DSQL_PARAM_TIMESTAMP};
+    static const enum dsql_param_kind kinds[] = {[DSQL_COLUMN_I4] = DSQL_PARAM_I32,
+                                                 [DSQL_COLUMN_I8] = DSQL_PARAM_I64,
+                                                 [DSQL_COLUMN_BOOL] = DSQL_PARAM_BOOL,
+                                                 [DSQL_COLUMN_TIME] = DSQL_PARAM_TIMESTAMP};
     int64_t number = value->as.i64;
-    if (field->type == DSQL_OP_I4 && (number < INT32_MIN || number > INT32_MAX))
+    if (field->type == DSQL_COLUMN_I4 && (number < INT32_MIN || number > INT32_MAX))
         return bad(call, field, DSQL_INVALID, "does not fit into 32 bits");
-    if (field->type == DSQL_OP_TIME && (number < time_min || number >= time_max))
+    if (field->type == DSQL_COLUMN_TIME && (number < time_min || number >= time_max))
         return bad(call, field, DSQL_INVALID, "is no time PostgreSQL knows");
-    *out =
-        dsql_param_number(kinds[field->type], field->type == DSQL_OP_BOOL ? number != 0 : number);
+    *out = dsql_param_number(kinds[field->type],
+                             field->type == DSQL_COLUMN_BOOL ? number != 0 : number);
     return DSQL_OK;
 }
 
@@ -67,16 +68,16 @@ static enum dsql_rc convert_bytes(struct dsql_call *call, const struct dsql_op_f
                               value->as.ptr && value->len > 0 ? (size_t)value->len : 0};
     if (value->len < 0)
         return bad(call, field, DSQL_INVALID, "is too long");
-    if (field->type == DSQL_OP_UUID && bytes.len != sizeof(struct dsql_id))
+    if (field->type == DSQL_COLUMN_UUID && bytes.len != sizeof(struct dsql_id))
         return bad(call, field, DSQL_INVALID, "is not 16 bytes long");
-    if (field->type == DSQL_OP_KEY) {
+    if (field->type == DSQL_COLUMN_KEY) {
         size_t size = dsql_key_size(bytes);
         dsql_key_encode(bytes, *place->text);
         bytes = (struct dsql_span){*place->text, size};
         *place->text += size;
     }
-    if ((field->type == DSQL_OP_ID && dsql_id_is_long(bytes)) ||
-        (field->type == DSQL_OP_KEY && dsql_key_is_long(bytes)))
+    if ((field->type == DSQL_COLUMN_ID && dsql_id_is_long(bytes)) ||
+        (field->type == DSQL_COLUMN_KEY && dsql_key_is_long(bytes)))
         return shorten(call, bytes, place);
     *place->out = dsql_raw(bytes.ptr, bytes.len);
     return DSQL_OK;
@@ -100,11 +101,11 @@ static size_t text_needed(const struct dsql_call *call, const struct dsql_param 
     size_t need = 0, given = call->op->given_count;
     for (size_t i = 0; i < call->count * given; i++) {
         enum dsql_op_type type = call->op->fields[i % given].type;
-        if ((type != DSQL_OP_KEY && type != DSQL_OP_ID) || values[i].kind == DSQL_PARAM_NULL ||
-            values[i].len <= 0 || !values[i].as.ptr)
+        if ((type != DSQL_COLUMN_KEY && type != DSQL_COLUMN_ID) ||
+            values[i].kind == DSQL_PARAM_NULL || values[i].len <= 0 || !values[i].as.ptr)
             continue;
         size_t len = (size_t)values[i].len;
-        if (type == DSQL_OP_KEY)
+        if (type == DSQL_COLUMN_KEY)
             need += 2 * len + DSQL_SHORT_FORM_MAX;
         else if (dsql_id_is_long((struct dsql_span){values[i].as.ptr, len}))
             need += DSQL_SHORT_FORM_MAX;
@@ -187,9 +188,9 @@ enum dsql_rc dsql_call_convert(struct dsql_call *call, const struct dsql_param *
         large += is_large(call, call->params, at);
     }
     enum dsql_rc rc = large > 0 ? stub_large(call, large) : DSQL_OK;
-    if (!rc && call->op->flags & DSQL_OP_PACKS && call->count >= DSQL_PACK_MIN && large == 0)
+    if (!rc && call->op->flags & DSQL_FLAG_PACKS && call->count >= DSQL_PACK_MIN && large == 0)
         rc = dsql_call_pack(call);
-    if (!rc && call->op->flags & DSQL_OP_GATHERS)
+    if (!rc && call->op->flags & DSQL_FLAG_GATHERS)
         rc = dsql_call_gather(call);
     return rc;
 }
@@ -201,7 +202,8 @@ enum dsql_rc dsql_call_convert_tokens(struct dsql_call *call, const struct dsql_
     for (size_t i = 0; i < call->op->fence.tokens && !rc; i++) {
         const struct dsql_op_field *field = &call->op->fields[call->op->fence.keys + i];
         struct place place = {.out = &call->params[call->op->field_count + i], .text = &text};
-        assert(field->type != DSQL_OP_KEY && field->type != DSQL_OP_ID); /* which would need room */
+        assert(field->type != DSQL_COLUMN_KEY &&
+               field->type != DSQL_COLUMN_ID); /* which would need room */
         rc = convert(call, field, &tokens[i], &place);
     }
     return rc;
@@ -222,24 +224,24 @@ static struct dsql_param value_of(const struct dsql_op_field *field, const char 
     int32_t narrow;
     bool truth;
     switch (field->type) {
-    case DSQL_OP_I4:
+    case DSQL_COLUMN_I4:
         memcpy(&narrow, at, sizeof(narrow));
         return dsql_i32(narrow);
-    case DSQL_OP_BOOL:
+    case DSQL_COLUMN_BOOL:
         memcpy(&truth, at, sizeof(truth));
         return dsql_bool(truth);
-    case DSQL_OP_I8:
-    case DSQL_OP_TIME:
+    case DSQL_COLUMN_I8:
+    case DSQL_COLUMN_TIME:
         memcpy(&wide, at, sizeof(wide));
         return field->nullable && wide == DSQL_NULL_I64 ? dsql_null() : dsql_i64(wide);
-    case DSQL_OP_UUID:
+    case DSQL_COLUMN_UUID:
         if (!field->nullable)
             return dsql_uuid(at);
         break;
-    case DSQL_OP_TEXT:
-    case DSQL_OP_BYTES:
-    case DSQL_OP_KEY:
-    case DSQL_OP_ID:
+    case DSQL_COLUMN_TEXT:
+    case DSQL_COLUMN_BYTES:
+    case DSQL_COLUMN_KEY:
+    case DSQL_COLUMN_ID:
         break;
     }
     memcpy(&slice, at, sizeof(slice));

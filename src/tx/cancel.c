@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/link.h"
+
 struct dsql_cancel {
     _Atomic bool fired;
     int fd; /* never read from, so that it stays readable for everybody */
@@ -54,11 +56,7 @@ void dsql_cancel_watch(struct dsql_cancel *cancel, struct dsql_cancel_watch *wat
     if (!cancel)
         return;
     pthread_mutex_lock(&cancel->lock);
-    watch->prev = NULL;
-    watch->next = cancel->watches;
-    if (watch->next)
-        watch->next->prev = watch;
-    cancel->watches = watch;
+    DSQL_LINK(cancel->watches, watch);
     /* Whoever fires sets the flag first and then takes the lock: one of us two sees the other. Both
      * may, and being told twice does no harm. */
     if (atomic_load(&cancel->fired))
@@ -71,12 +69,7 @@ void dsql_cancel_unwatch(struct dsql_cancel *cancel, struct dsql_cancel_watch *w
     if (!cancel)
         return;
     pthread_mutex_lock(&cancel->lock);
-    if (watch->prev)
-        watch->prev->next = watch->next;
-    else
-        cancel->watches = watch->next;
-    if (watch->next)
-        watch->next->prev = watch->prev;
+    DSQL_UNLINK(cancel->watches, watch);
     pthread_mutex_unlock(&cancel->lock);
 }
 

@@ -14,7 +14,7 @@ struct dsql_operation {
     struct dsql_retry retry;
     int64_t timeout_ns;
     atomic_int retries; /* the caller's, and those inside of its tries */
-    atomic_int unknown; /* commits without an answer, of which nobody has said what became */
+    atomic_int unknown; /* commits without an answer that are not settled yet */
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_operation_begin_on(const struct dsql_source *source,

@@ -46,7 +46,7 @@ static void give_back(void *conn)
 
 static void discard(void *conn)
 {
-    dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+    dsql_pool_discard(conn);
 }
 
 struct dsql_source dsql_source_of_pool(struct dsql_pool *pool)

@@ -14,7 +14,7 @@
 struct pg_conn;
 struct dsql_prepared;
 
-/* All names on the server begin with it, so that they are nobody else's. */
+/* Names of prepared statements begin with it, so that they differ from the program's own. */
 #define DSQL_PREPARED_PREFIX "dsql."
 
 enum { DSQL_STMT_NAME_MAX = 50, DSQL_PREPARED_NAME_MAX = 63 };

@@ -81,7 +81,7 @@ static enum dsql_rc run_settle(struct run *run, struct settle_call *call)
     return rc;
 }
 
-/* DSQL_OK: it was applied. DSQL_LOST: it was not. DSQL_COMMIT_UNKNOWN: nobody knows. */
+/* DSQL_OK: it was applied. DSQL_LOST: it was not. DSQL_COMMIT_UNKNOWN: it may have been. */
 static enum dsql_rc settle(struct run *run)
 {
     enum dsql_rc rc = DSQL_COMMIT_UNKNOWN;

@@ -14,7 +14,7 @@ struct dsql_source {
     void *self;
     struct dsql_metrics *metrics; /* NULL: not recorded */
     const struct dsql_clock *clock;
-    struct dsql_pulse *pulse; /* learns what is answered; NULL: nobody does */
+    struct dsql_pulse *pulse; /* learns what is answered; may be NULL */
     /* Waits as long as the limits allow. */
     enum dsql_rc (*checkout)(void *self, const struct dsql_wire_limits *limits, void **conn,
                              struct dsql_err *err);

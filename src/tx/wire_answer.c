@@ -96,7 +96,7 @@ static void take_result(struct dsql_wire *wire, PGresult *result)
         take_success(wire, entry, result);
         break;
     default:
-        /* Without a SQLSTATE these are libpq's own words: nobody answered. */
+        /* Without a SQLSTATE these are libpq's own words: the server did not answer. */
         if (PQresultErrorField(result, PG_DIAG_SQLSTATE) || status == PGRES_PIPELINE_ABORTED) {
             entry->answered = true;
             take_error(wire, wire->answered, result);

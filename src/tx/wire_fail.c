@@ -106,7 +106,7 @@ void dsql_wire_fail_condition(struct dsql_wire *wire, const struct dsql_wire_ent
 }
 
 /* Whether the session has lost a statement that is in the list of prepared ones, or has one of that
- * name which is not: somebody else sent DEALLOCATE or PREPARE. The list is then made anew. */
+ * name which is not: the program sent DEALLOCATE or PREPARE itself. The list is then made anew. */
 static bool is_about_prepared(const struct dsql_wire_entry *entry, const char *sqlstate,
                               const char *message)
 {

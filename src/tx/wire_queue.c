@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "tx/params.h"
 #include "tx/wire_internal.h"
 
@@ -10,14 +11,8 @@ static struct dsql_wire_entry *add_entry(struct dsql_wire *wire, enum dsql_wire_
 {
     /* A COMMIT takes effect without its Sync, so there must be room for that one behind it. */
     size_t needed = wire->len + (kind == DSQL_WIRE_COMMIT ? 2 : 1);
-    if (needed > wire->cap) {
-        size_t cap = wire->cap ? 2 * wire->cap : 16;
-        struct dsql_wire_entry *entries = reallocarray(wire->entries, cap, sizeof(*wire->entries));
-        if (!entries)
-            return NULL;
-        wire->entries = entries;
-        wire->cap = cap;
-    }
+    if (!DSQL_GROW(wire->entries, wire->cap, needed))
+        return NULL;
     struct dsql_wire_entry *entry = &wire->entries[wire->len];
     *entry = (struct dsql_wire_entry){.kind = kind};
     dsql_wire_copy(entry->name, sizeof(entry->name), name);

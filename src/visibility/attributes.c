@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/shown.h"
 #include "base/utf8.h"
 #include "visibility/keys.h"
@@ -46,14 +47,8 @@ static enum dsql_rc wrong_value(const struct builder *builder, struct dsql_span 
 
 static struct posting *post(struct builder *builder, struct dsql_span name, struct dsql_span value)
 {
-    if (builder->count == builder->room) {
-        size_t room = builder->room ? 2 * builder->room : 16;
-        struct posting *more = reallocarray(builder->postings, room, sizeof(*more));
-        if (!more)
-            return NULL;
-        builder->postings = more;
-        builder->room = room;
-    }
+    if (!DSQL_GROW(builder->postings, builder->room, builder->count + 1))
+        return NULL;
     struct posting *made = &builder->postings[builder->count++];
     *made = (struct posting){.name = name, .value = value};
     return made;

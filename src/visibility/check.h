@@ -22,22 +22,24 @@ void dsql_vis_report(struct dsql_vis_check *check, const char *kind, struct dsql
 /* The columns that a run is compared by, as the statements here select them. */
 #define DSQL_VIS_RUN_COLUMNS                                                                       \
     "namespace_id, run_id, bucket, deleted_until, division, status, close_inv, start_inv, "        \
-    "count_keyword, CAST(search_attributes AS TEXT)"
+    "count_keyword, CAST(search_attributes AS TEXT), octet_length(memo)"
 #define DSQL_VIS_POSTING_COLUMNS                                                                   \
     "namespace_id, run_id, attribute, value, bucket, close_inv, start_inv"
+#define DSQL_VIS_PART_COLUMNS "namespace_id, run_id, part, octet_length(data)"
 
 struct dsql_vis_run {
     struct dsql_span namespace_id, run_id;
     int64_t bucket, status, close_inv, start_inv;
     bool there, deleted;
-    bool has_status, has_times;
+    bool has_status, has_times, has_memo;
+    int64_t memo_len;                               /* in the row */
     struct dsql_span division, count_keyword, json; /* a pointer of NULL for NULL */
 };
 
 void dsql_vis_run_read(const struct dsql_rows *rows, size_t row, struct dsql_vis_run *run);
 
-/* Postings of one run: rows [from, to) of an answer, in the order of attribute and value. */
-struct dsql_vis_postings {
+/* What one run has in another table: rows [from, to) of an answer, in the order of their keys. */
+struct dsql_vis_some {
     const struct dsql_rows *rows;
     size_t from, to;
 };
@@ -46,13 +48,16 @@ struct dsql_vis_postings {
 struct dsql_vis_verdict {
     const char *kind;
     char detail[160];
-    bool hopeless; /* nothing here can mend it */
+    bool hopeless;        /* nothing here can mend it */
+    bool has_wrong_parts; /* no part of a memo belongs to the run */
+    bool has_wrong_memo;  /* parts are missing: what is left is no memo */
 };
 
-/* Compares a run with its postings. `expected` is what its attributes should be posted as; fini it
- * in any case. */
+/* Compares a run with its postings and the parts of its memo. `expected` is what its attributes
+ * should be posted as; fini it in any case. */
 DSQL_MUST_USE enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run,
-                                          const struct dsql_vis_postings *postings,
+                                          const struct dsql_vis_some *postings,
+                                          const struct dsql_vis_some *parts,
                                           struct dsql_visibility_attributes *expected,
                                           struct dsql_vis_verdict *verdict, struct dsql_err *err);
 

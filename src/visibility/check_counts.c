@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/rng.h"
 #include "base/shown.h"
 #include "visibility/check.h"
@@ -98,14 +99,8 @@ static struct group *group_of(struct counts *counts, const struct dsql_rows *row
             dsql_vis_compare(dsql_span_of(group->count_keyword), keyword) == 0)
             return group;
     }
-    if (counts->count == counts->room) {
-        size_t room = counts->room ? 2 * counts->room : 16;
-        struct group *more = reallocarray(counts->groups, room, sizeof(*more));
-        if (!more)
-            return NULL;
-        counts->groups = more;
-        counts->room = room;
-    }
+    if (!DSQL_GROW(counts->groups, counts->room, counts->count + 1))
+        return NULL;
     struct group *made = &counts->groups[counts->count++];
     *made = (struct group){copy(division), copy(keyword), status, 0, 0};
     return made->division && made->count_keyword ? made : NULL;

@@ -1,4 +1,4 @@
-/* One run: its row against its postings, and what mends it. */
+/* One run: its row against its postings and the parts of its memo, and what mends it. */
 #include <stdio.h>
 
 #include "base/shown.h"
@@ -41,6 +41,7 @@ void dsql_vis_run_read(const struct dsql_rows *rows, size_t row, struct dsql_vis
     run->has_status = dsql_rows_i64(rows, row, 5, &run->status);
     run->has_times = dsql_rows_i64(rows, row, 6, &run->close_inv) &&
                      dsql_rows_i64(rows, row, 7, &run->start_inv);
+    run->has_memo = dsql_rows_i64(rows, row, 10, &run->memo_len);
 }
 
 static void say(struct dsql_vis_verdict *verdict, const char *kind, const char *what,
@@ -89,7 +90,7 @@ static bool is_in_place(const struct dsql_vis_run *run, const struct dsql_rows *
            close_inv == run->close_inv && start_inv == run->start_inv;
 }
 
-static void judge_postings(const struct dsql_vis_run *run, const struct dsql_vis_postings *postings,
+static void judge_postings(const struct dsql_vis_run *run, const struct dsql_vis_some *postings,
                            const struct dsql_visibility_attributes *attributes,
                            struct dsql_vis_verdict *verdict)
 {
@@ -136,13 +137,57 @@ static void judge_row(const struct dsql_vis_run *run,
     }
 }
 
+/* A memo that fills its column may go on: parts from 1 on, all but the last one whole. */
+static bool is_whole_memo(const struct dsql_vis_some *parts)
+{
+    int64_t before = DSQL_VIS_MEMO_PART;
+    for (size_t at = parts->from; at < parts->to; at++) {
+        int64_t part = 0, len = 0;
+        if (!dsql_rows_i64(parts->rows, at, 2, &part) || !dsql_rows_i64(parts->rows, at, 3, &len) ||
+            part != (int64_t)(at - parts->from) + 1 || before != DSQL_VIS_MEMO_PART || len < 1)
+            return false;
+        before = len;
+    }
+    return true;
+}
+
+static void judge_memo(const struct dsql_vis_run *run, const struct dsql_vis_some *parts,
+                       struct dsql_vis_verdict *verdict)
+{
+    const struct dsql_span none = {"", 0};
+    bool goes_on = run->has_memo && run->memo_len == DSQL_VIS_MEMO_PART;
+    verdict->has_wrong_parts = !goes_on && parts->from < parts->to;
+    verdict->has_wrong_memo = goes_on && !is_whole_memo(parts);
+    if (verdict->kind)
+        return;
+    if (verdict->has_wrong_parts)
+        say(verdict, "orphaned memo parts", "of a run whose memo has none", none);
+    else if (verdict->has_wrong_memo)
+        say(verdict, "memo", "parts are missing or wrong", none);
+}
+
+static void judge_dead(const struct dsql_vis_run *run, const struct dsql_vis_some *postings,
+                       const struct dsql_vis_some *parts, struct dsql_vis_verdict *verdict)
+{
+    const struct dsql_span none = {"", 0};
+    const char *whose = run->there ? "of a deleted run" : "of no run";
+    bool has_values = run->division.ptr || run->has_status || run->json.ptr || run->has_times ||
+                      run->count_keyword.ptr || run->has_memo;
+    if (postings->from < postings->to)
+        say(verdict, "orphaned postings", whose, none);
+    else if (parts->from < parts->to)
+        say(verdict, "orphaned memo parts", whose, none);
+    else if (has_values)
+        say(verdict, "tombstone", "values of a deleted run", none);
+}
+
 static int64_t time_of(int64_t inverted)
 {
     return inverted == INT64_MIN ? INT64_MIN : -inverted;
 }
 
-enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run,
-                            const struct dsql_vis_postings *postings,
+enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run, const struct dsql_vis_some *postings,
+                            const struct dsql_vis_some *parts,
                             struct dsql_visibility_attributes *expected,
                             struct dsql_vis_verdict *verdict, struct dsql_err *err)
 {
@@ -154,17 +199,14 @@ enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run,
                                                   mark, expected, err);
     if (rc)
         return rc;
-    if (live) {
-        judge_row(run, expected, verdict);
-        if (!verdict->kind)
-            judge_postings(run, postings, expected, verdict);
-    } else if (postings->from < postings->to) {
-        say(verdict, "orphaned postings", run->there ? "of a deleted run" : "of no run",
-            (struct dsql_span){"", 0});
-    } else if (run->deleted && (run->division.ptr || run->has_status || run->json.ptr ||
-                                run->has_times || run->count_keyword.ptr)) {
-        say(verdict, "tombstone", "values of a deleted run", (struct dsql_span){"", 0});
+    if (!live) {
+        judge_dead(run, postings, parts, verdict);
+        return DSQL_OK;
     }
+    judge_row(run, expected, verdict);
+    if (!verdict->kind)
+        judge_postings(run, postings, expected, verdict);
+    judge_memo(run, parts, verdict);
     return DSQL_OK;
 }
 
@@ -181,6 +223,13 @@ static const struct dsql_stmt postings_stmt = {
     .name = "visibility_repair_postings",
     .sql = "SELECT " DSQL_VIS_POSTING_COLUMNS " FROM visibility_postings "
            "WHERE namespace_id = $1 AND run_id = $2 ORDER BY attribute, value",
+    .types = key_types,
+};
+
+static const struct dsql_stmt parts_stmt = {
+    .name = "visibility_repair_parts",
+    .sql = "SELECT " DSQL_VIS_PART_COLUMNS " FROM visibility_memos "
+           "WHERE namespace_id = $1 AND run_id = $2 ORDER BY part",
     .types = key_types,
 };
 
@@ -226,6 +275,12 @@ static const struct dsql_stmt drop_memos_stmt = {
     .types = key_types,
 };
 
+static const struct dsql_stmt forget_memo_stmt = {
+    .name = "visibility_repair_memo",
+    .sql = "UPDATE executions_visibility SET memo = NULL WHERE namespace_id = $1 AND run_id = $2",
+    .types = key_types,
+};
+
 /* A tombstone that ends at once: a record of the same run conflicts with it, and would otherwise
  * lose the postings that are deleted here as nobody's. $3: bucket; $4: deleted_until. */
 static const uint32_t tomb_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8};
@@ -259,10 +314,22 @@ static struct dsql_param text_param(struct dsql_span text)
     return dsql_text_n(text.ptr ? text.ptr : "", text.len);
 }
 
+/* What is left of a memo without its parts can't be read, and neither can a list that has it. */
+static enum dsql_rc mend_memo(struct dsql_tx *tx, const struct dsql_param *key,
+                              const struct dsql_vis_verdict *verdict, struct dsql_err *err)
+{
+    enum dsql_rc rc = DSQL_OK;
+    if (verdict->has_wrong_memo)
+        rc = dsql_tx_defer(tx, &forget_memo_stmt, key, 2, err);
+    if (!rc && (verdict->has_wrong_memo || verdict->has_wrong_parts))
+        rc = dsql_tx_defer(tx, &drop_memos_stmt, key, 2, err);
+    return rc;
+}
+
 static enum dsql_rc mend_live(struct dsql_tx *tx, const struct dsql_param *key,
                               const struct dsql_vis_run *run,
                               const struct dsql_visibility_attributes *expected,
-                              struct dsql_err *err)
+                              const struct dsql_vis_verdict *verdict, struct dsql_err *err)
 {
     int16_t bucket = dsql_visibility_bucket(run->run_id);
     const struct dsql_param row[] = {key[0], key[1], dsql_i16(bucket),
@@ -278,7 +345,9 @@ static enum dsql_rc mend_live(struct dsql_tx *tx, const struct dsql_param *key,
         dsql_i64(run->start_inv),
     };
     enum dsql_rc rc = dsql_tx_defer(tx, &mend_row_stmt, row, DSQL_COUNT_OF(row), err);
-    return rc ? rc : dsql_tx_defer(tx, &mend_postings_stmt, postings, DSQL_COUNT_OF(postings), err);
+    if (!rc)
+        rc = dsql_tx_defer(tx, &mend_postings_stmt, postings, DSQL_COUNT_OF(postings), err);
+    return rc ? rc : mend_memo(tx, key, verdict, err);
 }
 
 static enum dsql_rc mend_dead(struct dsql_tx *tx, const struct mend *mend,
@@ -294,33 +363,53 @@ static enum dsql_rc mend_dead(struct dsql_tx *tx, const struct mend *mend,
     return rc ? rc : dsql_tx_defer(tx, &drop_postings_stmt, key, 2, err);
 }
 
-static enum dsql_rc mend_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+/* A run with what is beside it, as it is while its row is locked. */
+struct found {
+    struct dsql_rows *row, *postings, *parts;
+};
+
+static enum dsql_rc find(struct dsql_tx *tx, const struct dsql_param *key, struct found *found,
+                         struct dsql_err *err)
 {
-    struct mend *mend = arg;
-    const struct dsql_param key[] = {text_param(mend->namespace_id), text_param(mend->run_id)};
+    enum dsql_rc rc = dsql_tx_query(tx, &lock_run_stmt, key, 2, &found->row, err);
+    if (!rc)
+        rc = dsql_tx_query(tx, &postings_stmt, key, 2, &found->postings, err);
+    return rc ? rc : dsql_tx_query(tx, &parts_stmt, key, 2, &found->parts, err);
+}
+
+static enum dsql_rc mend_found(struct dsql_tx *tx, struct mend *mend, const struct dsql_param *key,
+                               const struct found *found, struct dsql_err *err)
+{
     struct dsql_vis_run run = {.namespace_id = mend->namespace_id, .run_id = mend->run_id};
+    struct dsql_vis_some postings = {found->postings, 0, dsql_rows_count(found->postings)},
+                         parts = {found->parts, 0, dsql_rows_count(found->parts)};
     struct dsql_visibility_attributes expected = {0};
     struct dsql_vis_verdict verdict;
-    struct dsql_rows *row = NULL, *posted = NULL;
-    mend->repaired = false;
-    enum dsql_rc rc = dsql_tx_query(tx, &lock_run_stmt, key, 2, &row, err);
-    if (!rc)
-        rc = dsql_tx_query(tx, &postings_stmt, key, 2, &posted, err);
-    if (!rc) {
-        struct dsql_vis_postings postings = {posted, 0, dsql_rows_count(posted)};
-        if (dsql_rows_count(row) > 0)
-            dsql_vis_run_read(row, 0, &run);
-        rc = dsql_vis_judge(&run, &postings, &expected, &verdict, err);
-    }
+    if (dsql_rows_count(found->row) > 0)
+        dsql_vis_run_read(found->row, 0, &run);
+    enum dsql_rc rc = dsql_vis_judge(&run, &postings, &parts, &expected, &verdict, err);
     if (!rc && !verdict.hopeless) {
         if (verdict.kind)
-            rc = run.there && !run.deleted ? mend_live(tx, key, &run, &expected, err)
+            rc = run.there && !run.deleted ? mend_live(tx, key, &run, &expected, &verdict, err)
                                            : mend_dead(tx, mend, key, run.there, err);
         mend->repaired = !rc;
     }
     dsql_visibility_attributes_fini(&expected);
-    dsql_rows_free(row);
-    dsql_rows_free(posted);
+    return rc;
+}
+
+static enum dsql_rc mend_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    struct mend *mend = arg;
+    const struct dsql_param key[] = {text_param(mend->namespace_id), text_param(mend->run_id)};
+    struct found found = {0};
+    mend->repaired = false;
+    enum dsql_rc rc = find(tx, key, &found, err);
+    if (!rc)
+        rc = mend_found(tx, mend, key, &found, err);
+    dsql_rows_free(found.row);
+    dsql_rows_free(found.postings);
+    dsql_rows_free(found.parts);
     return rc;
 }
 

@@ -7,13 +7,14 @@
  * for both; they begin at random ids, so that this is rare.
  */
 #include "base/rng.h"
+#include "pool/pool.h"
 #include "visibility/keys.h"
 #include "visibility/visibility.h"
 
 enum {
     ROWS_MAX = 1000,        /* of a transaction; the service takes 3,000 */
     TRANSACTIONS_MAX = 200, /* of one call */
-    CONFLICTS_MAX = 3,      /* of one group of counters: somebody else is at it */
+    CONFLICTS_MAX = 3,      /* of one group of counters: another process is at it */
 };
 
 static const unsigned char first_id[16],
@@ -104,8 +105,8 @@ static enum dsql_rc ask(struct compaction *c, struct call *call,
     return rc;
 }
 
-/* Runs a statement that says how many rows it removed: 0 where somebody else did. What became of it
- * when nobody answered does not matter, since it was applied as a whole or not at all. */
+/* Runs a statement that says how many rows it removed: 0 where another process did. What became of
+ * it when no answer came does not matter, since it was applied as a whole or not at all. */
 static enum dsql_rc remove_rows(struct compaction *c, struct call *call, int64_t *removed)
 {
     *removed = 0;
@@ -269,5 +270,7 @@ enum dsql_rc dsql_visibility_compact(struct dsql_visibility *visibility,
     if (!rc)
         rc = sweep(&c);
     c.out->more = !has_time(&c);
+    if (!rc && !c.out->more && visibility->pool->metrics)
+        rc = dsql_visibility_measure(visibility, &c.reads, err);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* How many: from the counters where they know, one by one where they don't. */
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "visibility/eval.h"
 #include "visibility/read.h"
 #include "visibility/visibility.h"
@@ -47,14 +48,8 @@ static struct dsql_visibility_group *find_group(const struct dsql_visibility_cou
 static struct dsql_visibility_group *new_group(struct dsql_visibility_counts *counts,
                                                struct dsql_span value)
 {
-    if (counts->group_count == counts->cap) {
-        size_t cap = counts->cap ? 2 * counts->cap : 16;
-        struct dsql_visibility_group *grown = reallocarray(counts->groups, cap, sizeof(*grown));
-        if (!grown)
-            return NULL;
-        counts->groups = grown;
-        counts->cap = cap;
-    }
+    if (!DSQL_GROW(counts->groups, counts->cap, counts->group_count + 1))
+        return NULL;
     char *text = value.ptr ? malloc(value.len + 1) : NULL;
     if (value.ptr && !text)
         return NULL;
@@ -187,7 +182,7 @@ static enum dsql_rc add_counters(struct count *count, const struct dsql_rows *ro
         return DSQL_OK;
     enum dsql_rc rc = dsql_err_set(count->call.err, DSQL_LIMIT,
                                    "the namespace has %lld counters or more", (long long)most);
-    dsql_err_hint(count->call.err, "nobody compacts them: run `dsql visibility compact`");
+    dsql_err_hint(count->call.err, "they are not compacted: run `dsql visibility compact`");
     return rc;
 }
 

@@ -94,7 +94,7 @@ static int64_t scanned_of(const struct dsql_rows *rows)
 {
     int64_t scanned = 0;
     (void)dsql_rows_i64(rows, 0, DSQL_VIS_SCANNED, &scanned);
-    return scanned;
+    return scanned > 0 ? scanned : (int64_t)dsql_rows_count(rows);
 }
 
 static enum dsql_rc run_portion(struct list *list, int64_t limit, struct dsql_rows **rows)

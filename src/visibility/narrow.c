@@ -1,5 +1,6 @@
 #include "visibility/narrow.h"
 
+#include "base/least.h"
 #include "visibility/sql.h"
 
 enum { RUNNING = 1 };
@@ -79,12 +80,12 @@ struct bounds {
 
 static void raise_first(struct bounds *bounds, int64_t first)
 {
-    bounds->first = first > bounds->first ? first : bounds->first;
+    bounds->first = dsql_most(first, bounds->first);
 }
 
 static void lower_last(struct bounds *bounds, int64_t last)
 {
-    bounds->last = last < bounds->last ? last : bounds->last;
+    bounds->last = dsql_least(last, bounds->last);
 }
 
 /* Of a time t, close_inv and start_inv are -t. Whether the bounds say all that the comparison does.
@@ -148,8 +149,8 @@ static void bound_by_close_times(const struct dsql_vis_expr *expr, struct dsql_v
     }
     for (size_t i = 0; i < path->scan_count; i++) {
         struct dsql_vis_scan *scan = &path->scans[i];
-        scan->first = bounds.first > scan->first ? bounds.first : scan->first;
-        scan->last = bounds.last < scan->last ? bounds.last : scan->last;
+        scan->first = dsql_most(bounds.first, scan->first);
+        scan->last = dsql_least(bounds.last, scan->last);
     }
 }
 
@@ -196,7 +197,7 @@ static void stop_at_start(struct dsql_vis_path *path, int64_t last)
         struct dsql_vis_scan *scan = &path->scans[i];
         if (scan->first == DSQL_VIS_OPEN || scan->last <= last)
             continue;
-        behind = scan->last > behind ? scan->last : behind;
+        behind = dsql_most(scan->last, behind);
         scan->last = last;
     }
     add_marked(path, &skew_mark, last + 1, behind);
@@ -214,7 +215,7 @@ static void begin_at_start(struct dsql_vis_path *path, int64_t first)
         struct dsql_vis_scan *scan = &path->scans[i];
         if (scan->first == DSQL_VIS_OPEN || scan->first >= first)
             continue;
-        before = scan->first < before ? scan->first : before;
+        before = dsql_least(scan->first, before);
         scan->first = first;
     }
     add_marked(path, &long_mark, before, first - 1);

@@ -42,7 +42,7 @@ struct dsql_vis_path {
     bool collects;
     bool repeats;        /* a run may be in several ranges */
     bool needs_division; /* the ranges are of certain divisions */
-    /* Of which divisions; NULL: of all that there are, and somebody has to find out which. */
+    /* Of which divisions; NULL: of all that there are, which a query has to find out. */
     const struct dsql_vis_node *divisions;
     bool no_division;                         /* IS NULL */
     size_t conjuncts[DSQL_VIS_CONJUNCTS_MAX]; /* nodes whose AND is the expression */

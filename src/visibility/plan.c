@@ -3,15 +3,23 @@
 #include "visibility/ranges.h"
 #include "visibility/visibility.h"
 
-/* The last one is what follows the memo, of the few runs whose memo is as long as a column. */
-const char dsql_vis_columns[] =
-    "r.run_id, r.workflow_id, r.workflow_type_name, r.start_inv, r.execution_time, r.close_inv, "
-    "r.status, r.history_length, r.history_size_bytes, r.execution_duration, "
-    "r.state_transition_count, r.memo, r.encoding, r.task_queue, r.search_attributes::text, "
-    "r.parent_workflow_id, r.parent_run_id, r.root_workflow_id, r.root_run_id, "
-    "CASE WHEN octet_length(r.memo) = " DSQL_VIS_MEMO_PART_SQL " THEN "
-    "(SELECT string_agg(m.data, ''::bytea ORDER BY m.part) FROM visibility_memos m "
-    "WHERE m.namespace_id = $1 AND m.run_id = r.run_id) END";
+/* `large` gives what may be large, `goes_on` says when a memo may go on. The last column is what
+ * follows the memo, of the few runs whose memo is as long as a column. */
+#define COLUMNS(large, goes_on)                                                                                       \
+    "r.run_id, r.workflow_id, r.workflow_type_name, r.start_inv, r.execution_time, r.close_inv, "                     \
+    "r.status, r.history_length, r.history_size_bytes, r.execution_duration, "                                        \
+    "r.state_transition_count, " large("r.memo") ", r.encoding, r.task_queue, " large(                                \
+        "r.search_attributes::text") ", r.parent_workflow_id, r.parent_run_id, "                                      \
+                                     "r.root_workflow_id, r.root_run_id, "                                            \
+                                     "CASE WHEN " goes_on                                                             \
+                                     "octet_length(r.memo) = " DSQL_VIS_MEMO_PART_SQL " THEN "                        \
+                                     "(SELECT string_agg(m.data, ''::bytea ORDER BY m.part) FROM visibility_memos m " \
+                                     "WHERE m.namespace_id = $1 AND m.run_id = r.run_id) END"
+#define ALWAYS(column) column
+#define IF_HIT(column) "CASE WHEN r.hit THEN " column " END"
+
+const char dsql_vis_columns[] = COLUMNS(ALWAYS, "");
+static const char columns_of_hits[] = COLUMNS(IF_HIT, "r.hit AND ");
 
 static void add(const struct dsql_vis_plan *plan, const char *text)
 {
@@ -136,12 +144,10 @@ static void write_plain(struct dsql_vis_plan *plan)
     add(plan, ") r ORDER BY r.close_inv, r.start_inv, r.run_id");
 }
 
-/* The runs of the source with what the filter says of each; `columns` of q go with them. */
-static void add_judged(struct dsql_vis_plan *plan, const struct rest *rest, const char *columns)
+/* The runs of the source with what the filter says of each. */
+static void add_judged(struct dsql_vis_plan *plan, const struct rest *rest)
 {
-    add(plan, "SELECT ");
-    add(plan, columns);
-    add(plan, ", ");
+    add(plan, "SELECT q.close_inv, q.start_inv, q.run_id, ");
     add_rest(plan, rest);
     add(plan, " IS TRUE AS hit, row_number() OVER (ORDER BY q.close_inv, q.start_inv, q.run_id) "
               "AS place, count(*) OVER () AS scanned FROM (");
@@ -149,16 +155,18 @@ static void add_judged(struct dsql_vis_plan *plan, const struct rest *rest, cons
     add(plan, ") q");
 }
 
-/* The source is not longer than the page: its rows are the answer's. */
-static void write_filtered(struct dsql_vis_plan *plan, const struct rest *rest, int64_t page)
+/* The source is not longer than the page: all its runs are the answer's, and those that are no hits
+ * say how far it went. OFFSET 0: the filter is asked once for each run. */
+static void write_filtered(struct dsql_vis_plan *plan, const struct rest *rest)
 {
-    add(plan, "SELECT r.close_inv, r.start_inv, r.run_id, r.hit, r.scanned, ");
-    add(plan, dsql_vis_columns);
-    add(plan, " FROM (");
-    add_judged(plan, rest, "q.*");
-    add(plan, ") r WHERE r.hit OR r.place = r.scanned "
+    add(plan, "SELECT r.close_inv, r.start_inv, r.run_id, r.hit, '0'::bigint, ");
+    add(plan, columns_of_hits);
+    add(plan, " FROM (SELECT q.*, ");
+    add_rest(plan, rest);
+    add(plan, " IS TRUE AS hit FROM (");
+    dsql_vis_add_source(plan, true, dsql_strbuf_span(&rest->narrow));
+    add(plan, ") q ORDER BY q.close_inv, q.start_inv, q.run_id OFFSET 0) r "
               "ORDER BY r.close_inv, r.start_inv, r.run_id");
-    add_ref(plan, " LIMIT ", number_param(plan, page));
 }
 
 /* The source is longer than the page: only what the filter needs of its rows is kept until the page
@@ -169,7 +177,7 @@ static void write_searched(struct dsql_vis_plan *plan, const struct rest *rest, 
     add(plan, "SELECT s.close_inv, s.start_inv, s.run_id, s.hit, s.scanned, ");
     add(plan, dsql_vis_columns);
     add(plan, " FROM (SELECT j.* FROM (");
-    add_judged(plan, rest, "q.close_inv, q.start_inv, q.run_id");
+    add_judged(plan, rest);
     if (plan->path->collects) {
         add(plan, ") j WHERE (j.hit");
         if (plan->position)
@@ -203,7 +211,7 @@ enum dsql_rc dsql_vis_plan_list(const struct dsql_vis_ask *ask, const struct dsq
     if (searched)
         write_searched(&plan, &rest, page);
     else
-        write_filtered(&plan, &rest, page);
+        write_filtered(&plan, &rest);
     rest_fini(&plan, &rest);
     return finish(&plan, fits, err);
 }

@@ -41,7 +41,7 @@ enum dsql_vis_portion {
     DSQL_VIS_AT_START,
     DSQL_VIS_AT_RUN,
     DSQL_VIS_HIT,
-    DSQL_VIS_SCANNED,
+    DSQL_VIS_SCANNED, /* 0: as many as the answer has rows */
     DSQL_VIS_COLUMNS
 };
 
@@ -49,7 +49,7 @@ enum dsql_vis_portion {
  * behind them what does not fit the memo's column. $1 is the namespace. */
 extern const char dsql_vis_columns[];
 
-/* Whether somebody must find out which divisions there are before a statement can be written. */
+/* Whether a query must find out which divisions there are before a statement can be written. */
 bool dsql_vis_lacks_divisions(const struct dsql_vis_path *path);
 
 /* The statement is in sql, which is initialized here and the caller ends. position: NULL for the

@@ -44,6 +44,11 @@ enum {
 struct dsql_tx_policy dsql_visibility_write_policy(const struct dsql_visibility *visibility,
                                                    const struct dsql_tx_policy *policy);
 
+/* Sets the gauges of runs by namespace and status from the counters. The pool has metrics. */
+DSQL_MUST_USE enum dsql_rc dsql_visibility_measure(struct dsql_visibility *visibility,
+                                                   const struct dsql_tx_policy *policy,
+                                                   struct dsql_err *err);
+
 /* Wall time in microseconds since 1970. */
 int64_t dsql_visibility_now_us(const struct dsql_visibility *visibility);
 

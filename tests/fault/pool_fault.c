@@ -32,7 +32,7 @@ static struct dsql_pool_stats checked_stats(struct dsql_pool *pool)
 static void make_options(struct dsql_pool_options *options)
 {
     fake_pq_options(options, CONNECTIONS);
-    options->low_watermark = 0;
+    options->sizing.low_watermark = 0;
 }
 
 /* Opens, uses and closes a pool. True if nothing went wrong. */
@@ -75,7 +75,7 @@ static bool life_with_failure(struct dsql_pool *pool, size_t n)
         if (dsql_pool_checkout(pool, 60 * DSQL_S, &conn, NULL) != DSQL_OK)
             fail_msg("nothing for a minute after failure %zu", n);
         if (i % 2 == 0)
-            dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+            dsql_pool_discard(conn);
         else
             dsql_pool_return(conn);
         checked_stats(pool);

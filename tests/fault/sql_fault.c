@@ -1,5 +1,5 @@
 /* The Nth allocation fails while query strings of every kind are read, judged and kept. */
-#include "local/sql_cache.h"
+#include "local/rules/sql_cache.h"
 #include "support/alloc_fault.h"
 #include "support/test.h"
 

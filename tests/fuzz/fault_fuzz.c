@@ -1,6 +1,6 @@
 /* A list of faults: what is taken is within its bounds, and is shown in a form that is taken. */
 #include "base/time.h"
-#include "local/fault.h"
+#include "local/fault/fault.h"
 #include "support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,8 +3,8 @@
  * and inside it, refusals are complete, and the scanner's idea of how many statements there are is
  * the parser's.
  */
-#include "local/sql_scan.h"
-#include "local/sql_tx.h"
+#include "local/rules/sql_scan.h"
+#include "local/rules/sql_tx.h"
 #include "support/fuzz.h"
 
 enum {

@@ -68,13 +68,13 @@ static bool reason_holds(struct prop *p, struct day *day, const struct dsql_keep
     day->discarded[step->slot] = false;
     if (by_caller)
         return prop_that(p, step->discard == day->reason[step->slot], "a caller's reason is lost");
-    if (step->discard == DSQL_CLOSE_EXPIRED_ON_SCAN)
+    if (step->discard == DSQL_DISCARD_EXPIRED_ON_SCAN)
         true_of_it = dead;
-    else if (step->discard == DSQL_CLOSE_EXPIRING_SOON_ON_SCAN)
+    else if (step->discard == DSQL_DISCARD_EXPIRING_SOON_ON_SCAN)
         true_of_it = aging && !dead;
-    else if (step->discard == DSQL_CLOSE_RESERVOIR_FULL)
+    else if (step->discard == DSQL_DISCARD_RESERVOIR_FULL)
         true_of_it = day->held > granted;
-    else if (step->discard == DSQL_CLOSE_DRAIN)
+    else if (step->discard == DSQL_DISCARD_DRAIN)
         true_of_it = k->draining;
     return prop_that(
         p, true_of_it, "closed for %d, %lld ms after its time and %lld ms before its end",

@@ -129,16 +129,16 @@ void fake_pq_options(struct dsql_pool_options *o, int64_t n)
     (void)setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
     (void)setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", 1);
     dsql_pool_options_default(o);
-    (void)snprintf(o->endpoint, sizeof(o->endpoint), "localhost");
-    (void)snprintf(o->hostaddr, sizeof(o->hostaddr), "127.0.0.1");
-    (void)snprintf(o->region, sizeof(o->region), "us-east-1");
-    (void)snprintf(o->ca_file, sizeof(o->ca_file), "/dev/null");
+    (void)snprintf(o->connection.endpoint, sizeof(o->connection.endpoint), "localhost");
+    (void)snprintf(o->connection.hostaddr, sizeof(o->connection.hostaddr), "127.0.0.1");
+    (void)snprintf(o->connection.region, sizeof(o->connection.region), "us-east-1");
+    (void)snprintf(o->connection.ca_file, sizeof(o->connection.ca_file), "/dev/null");
     o->mode = DSQL_POOL_RESERVOIR;
-    o->max_open = o->target_ready = o->low_watermark = n;
-    o->rate = 1000;
-    o->burst = 1000;
-    o->staggered_startup_ns = 0;
-    o->initial_fill_timeout_ns = 10 * DSQL_M;
+    o->sizing.max_open = o->sizing.target_ready = o->sizing.low_watermark = n;
+    o->budget.rate = 1000;
+    o->budget.burst = 1000;
+    o->budget.staggered_startup_ns = 0;
+    o->sizing.initial_fill_timeout_ns = 10 * DSQL_M;
     o->drain_timeout_ns = 10 * DSQL_M;
 }
 

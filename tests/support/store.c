@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "temporal/ops.h"
+
 void fixture_fail(const char *file, int line, const char *what, const char *fmt, ...)
 {
     va_list args;
@@ -22,11 +24,11 @@ void fixture_open(struct fixture *f, int connections, const struct dsql_store_op
     f->rng = dsql_rng_from_os();
     REQUIRE_OK(dsql_metrics_new("test", &f->metrics));
     REQUIRE_OK(dsql_pool_options_env(&pool, &err));
-    pool.max_open = pool.target_ready = pool.warmup_target = connections;
+    pool.sizing.max_open = pool.sizing.target_ready = pool.standard.warmup_target = connections;
     pool.mode = DSQL_POOL_RESERVOIR; /* what the endpoint closes is replaced at once */
-    pool.low_watermark = connections;
-    pool.rate = pool.burst = 1000;
-    pool.staggered_startup_ns = 0;
+    pool.sizing.low_watermark = connections;
+    pool.budget.rate = pool.budget.burst = 1000;
+    pool.budget.staggered_startup_ns = 0;
     pool.empty_wait_ns = INT64_C(30000000000); /* a loaded machine is no failure */
     pool.metrics = f->metrics;
     REQUIRE_OK(dsql_pool_open(&pool, &f->pool, &err));
@@ -88,4 +90,34 @@ int64_t fixture_sql(struct fixture *f, const char *sql)
     policy.retry.reconnects = 5;
     REQUIRE_OK(dsql_tx_run(f->pool, "own", run_own, &own, &policy, &err));
     return own.number;
+}
+
+enum dsql_rc fixture_try(struct fixture *f, enum way way, enum dsql_op op,
+                         const struct dsql_param *values, size_t rows, struct dsql_result *result,
+                         struct dsql_err *err)
+{
+    const struct dsql_op_info *info = dsql_op_info(op);
+    struct dsql_script_call call = {op, values, rows, NULL};
+    struct dsql_store_tx *tx = NULL;
+    if (way == SCRIPT) {
+        if (info->fence.mode == DSQL_FENCE_CHECKS)
+            call.expect = values + info->fence.keys; /* the token stays as it is */
+        return dsql_store_run_script(f->store, "script", &call, 1, NULL, result, NULL, err);
+    }
+    enum dsql_rc rc = way == TX ? dsql_store_begin(f->store, "tx", NULL, &tx, err) : DSQL_OK;
+    if (!rc)
+        rc = dsql_store_call(f->store, tx, op, values, rows, NULL, result, err);
+    if (!rc && tx)
+        return dsql_store_commit(tx, err);
+    if (tx)
+        dsql_store_rollback(tx);
+    return rc;
+}
+
+void fixture_call(struct fixture *f, enum way way, enum dsql_op op, const struct dsql_param *values,
+                  size_t rows, struct dsql_result *result)
+{
+    struct dsql_err err = {0};
+    enum dsql_rc rc = fixture_try(f, way, op, values, rows, result, &err);
+    REQUIRE(rc == DSQL_OK, "%s, way %d: %s", dsql_op_name(op), (int)way, err.message);
 }

@@ -30,6 +30,17 @@ int32_t fixture_shard(struct fixture *f);
  * column of the first row, or the rows changed. */
 int64_t fixture_sql(struct fixture *f, const char *sql);
 
+/* The ways to call an operation: by itself, in a transaction of its own, as a script. */
+enum way { POOL, TX, SCRIPT, WAYS };
+
+/* Calls the operation with so many rows of values. */
+DSQL_MUST_USE enum dsql_rc fixture_try(struct fixture *f, enum way way, enum dsql_op op,
+                                       const struct dsql_param *values, size_t rows,
+                                       struct dsql_result *result, struct dsql_err *err);
+/* Likewise; ends the program if it fails. */
+void fixture_call(struct fixture *f, enum way way, enum dsql_op op, const struct dsql_param *values,
+                  size_t rows, struct dsql_result *result);
+
 /* Says what happened, and ends the program. */
 #define REQUIRE(condition, ...)                                                                    \
     do {                                                                                           \

@@ -158,11 +158,12 @@ static void replace_rudely(struct place *place)
 static void describe(struct dsql_pool_options *o, size_t endpoint, const char *user)
 {
     *o = defaults;
-    (void)snprintf(o->endpoint, sizeof(o->endpoint), "localhost:%zu", 5001 + endpoint);
-    (void)snprintf(o->user, sizeof(o->user), "%s", user);
+    (void)snprintf(o->connection.endpoint, sizeof(o->connection.endpoint), "localhost:%zu",
+                   5001 + endpoint);
+    (void)snprintf(o->connection.user, sizeof(o->connection.user), "%s", user);
     if (endpoint == 1) {
-        o->budget = DSQL_BUDGET_BLOCKS;
-        (void)snprintf(o->lease_table, sizeof(o->lease_table), "fleet");
+        o->budget.kind = DSQL_BUDGET_BLOCKS;
+        (void)snprintf(o->budget.lease_table, sizeof(o->budget.lease_table), "fleet");
     }
 }
 
@@ -174,9 +175,10 @@ static void open_one(struct worker *w, struct handle *h)
     char user[16];
     (void)snprintf(user, sizeof(user), "user%zu", place->user);
     describe(&o, place->endpoint, user);
-    o.low_watermark = (int64_t)dsql_rng_below(&w->rng, 2);
-    o.initial_fill_timeout_ns = 5 * DSQL_MS;
+    o.sizing.low_watermark = (int64_t)dsql_rng_below(&w->rng, 2);
+    o.sizing.initial_fill_timeout_ns = 5 * DSQL_MS;
     o.drain_timeout_ns = (int64_t)dsql_rng_below(&w->rng, 20) * DSQL_MS;
+    o.share = !one_in(&w->rng, 8);
     pthread_rwlock_rdlock(&place->lock);
     pthread_mutex_lock(&count_lock);
     place->handles++;
@@ -185,8 +187,14 @@ static void open_one(struct worker *w, struct handle *h)
     enum dsql_rc rc = dsql_pool_open(&o, &h->pool, &err);
     pthread_rwlock_unlock(&place->lock);
     *h = (struct handle){.pool = rc ? NULL : h->pool, .place = place};
-    if (rc)
-        violated(err.message);
+    if (rc) {
+        pthread_mutex_lock(&count_lock);
+        place->handles--;
+        pthread_mutex_unlock(&count_lock);
+        if (o.share || rc != DSQL_INVALID) /* those that do not share are refused other options */
+            violated(err.message);
+        return;
+    }
     did(OPEN);
 }
 
@@ -231,7 +239,7 @@ static void give_back(struct worker *w, struct dsql_conn **at)
         fake_pq_set_transaction(pg, PQTRANS_INTRANS);
     fake_pq_let_go(pg);
     if (discard)
-        dsql_pool_discard(*at, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(*at);
     else
         dsql_pool_return(*at);
     *at = NULL;
@@ -287,7 +295,7 @@ static int be_a_child(struct worker *w)
     }
     for (size_t i = 0; i < HELD; i++) {
         dsql_pool_return(w->held[i]);
-        dsql_pool_discard(w->held[i], DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(w->held[i]);
     }
     for (size_t i = 0; i < HANDLES; i++)
         dsql_pool_close(w->handles[i].pool);
@@ -319,13 +327,13 @@ static void insist(struct worker *w)
     char user[32];
     (void)snprintf(user, sizeof(user), "calm%u", atomic_fetch_add(&number, 1));
     describe(&o, (size_t)dsql_rng_below(&w->rng, ENDPOINTS), user);
-    o.max_open = o.target_ready = 1;
-    o.low_watermark = 0;
+    o.sizing.max_open = o.sizing.target_ready = 1;
+    o.sizing.low_watermark = 0;
     atomic_fetch_add(&calm, 1);
     if (dsql_pool_open(&o, &pool, &err) ||
         dsql_pool_checkout(pool, (int64_t)CALM_S * DSQL_S, &conn, &err)) {
         violated("nothing is wrong, and there is no connection");
-        fprintf(stderr, "  %s: %s (%s)\n", o.endpoint, err.message, err.hint);
+        fprintf(stderr, "  %s: %s (%s)\n", o.connection.endpoint, err.message, err.hint);
     }
     atomic_fetch_sub(&calm, 1);
     bool late = one_in(&w->rng, 2);
@@ -464,16 +472,16 @@ static void set_up_places(void)
     }
     fake_pq_reset();
     fake_pq_options(&defaults, CONNECTIONS);
-    defaults.target_ready = 2;
+    defaults.sizing.target_ready = 2;
     defaults.drain_timeout_ns = 10 * DSQL_MS;
-    defaults.base_lifetime_ns = 2 * DSQL_S;
-    defaults.lifetime_jitter_ns = DSQL_S;
-    defaults.guard_window_ns = 200 * DSQL_MS;
-    defaults.connect_timeout_ns = 50 * DSQL_MS;
-    defaults.cluster_rate = defaults.cluster_burst = 1000;
-    defaults.cluster_connections = 1000;
-    defaults.cluster_headroom = 0;
-    defaults.budget_ttl_ns = 3 * DSQL_S;
+    defaults.lifetime.base_ns = 2 * DSQL_S;
+    defaults.lifetime.jitter_ns = DSQL_S;
+    defaults.lifetime.guard_window_ns = 200 * DSQL_MS;
+    defaults.connection.connect_timeout_ns = 50 * DSQL_MS;
+    defaults.budget.cluster_rate = defaults.budget.cluster_burst = 1000;
+    defaults.budget.cluster_connections = 1000;
+    defaults.budget.cluster_headroom = 0;
+    defaults.budget.ttl_ns = 3 * DSQL_S;
 }
 
 TEST(lifecycle)

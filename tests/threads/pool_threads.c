@@ -43,7 +43,7 @@ static void use(struct dsql_conn *handle, int64_t asked_ns, struct dsql_rng *rng
     atomic_fetch_sub(&holders[conn->slot], 1);
     switch (dsql_rng_below(rng, 200)) {
     case 0:
-        dsql_pool_discard(handle, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(handle);
         break;
     case 1:
         fake_pq_set_transaction(dsql_conn_pg(handle), PQTRANS_INTRANS);
@@ -135,11 +135,11 @@ TEST(storm)
     pthread_t threads[WORKERS + 3];
     fake_pq_reset();
     fake_pq_options(&options, CONNECTIONS);
-    options.target_ready = CONNECTIONS - 4;
-    options.low_watermark = 1;
-    options.base_lifetime_ns = DSQL_S;
-    options.lifetime_jitter_ns = 500 * DSQL_MS;
-    options.guard_window_ns = 100 * DSQL_MS;
+    options.sizing.target_ready = CONNECTIONS - 4;
+    options.sizing.low_watermark = 1;
+    options.lifetime.base_ns = DSQL_S;
+    options.lifetime.jitter_ns = 500 * DSQL_MS;
+    options.lifetime.guard_window_ns = 100 * DSQL_MS;
     assert_int_equal(dsql_metrics_new("stress", &metrics), DSQL_OK);
     options.metrics = metrics;
     assert_int_equal(dsql_pool_open(&options, &pool, NULL), DSQL_OK);
@@ -232,7 +232,7 @@ static void *hold(void *arg)
     struct pollfd fd = {.fd = PQsocket(dsql_conn_pg(conn)), .events = POLLRDHUP};
     (void)poll(&fd, 1, 60 * 1000);
     if (dsql_conn_of(conn)->slot % 3 == 0)
-        dsql_pool_discard(conn, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(conn);
     else
         dsql_pool_return(conn);
     return NULL;

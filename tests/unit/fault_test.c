@@ -1,4 +1,4 @@
-#include "local/fault.h"
+#include "local/fault/fault.h"
 
 #include "base/time.h"
 #include "support/test.h"

@@ -151,7 +151,7 @@ TEST(what_is_over_the_slots_is_closed)
         d.ready[i] = false; /* in use */
     d.slots = 4;
     struct dsql_keeper_step sleep = desk_turn(&d);
-    assert_int_equal(desk_count_closes(&d, DSQL_CLOSE_RESERVOIR_FULL), 5);
+    assert_int_equal(desk_count_closes(&d, DSQL_DISCARD_RESERVOIR_FULL), 5);
     assert_int_equal(desk_count(&d, DSQL_KEEPER_CLOSE), 5);
     assert_int_equal(sleep.count, 1);
     desk_fini(&d);
@@ -509,7 +509,7 @@ TEST(a_successor_is_opened_first_where_there_is_room)
     assert_int_equal(desk_count(&d, DSQL_KEEPER_CLOSE), 0);
     desk_open_all(&d);
     (void)desk_turn(&d);
-    assert_int_equal(desk_count_closes(&d, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN), 2);
+    assert_int_equal(desk_count_closes(&d, DSQL_DISCARD_EXPIRING_SOON_ON_SCAN), 2);
     assert_int_equal(desk_count_ready(&d), 2);
     desk_fini(&d);
 }
@@ -526,7 +526,7 @@ TEST(an_aging_one_makes_room_when_a_permit_is_there)
     assert_int_equal(desk_count_ready(&d), 3);
     d.permits = 1;
     (void)desk_turn_after(&d, DSQL_S);
-    assert_int_equal(desk_count_closes(&d, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN), 1);
+    assert_int_equal(desk_count_closes(&d, DSQL_DISCARD_EXPIRING_SOON_ON_SCAN), 1);
     assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 1);
     assert_int_equal(desk_count_ready(&d), 2);
     desk_fini(&d);
@@ -605,11 +605,11 @@ static unsigned closes_at(int64_t age_ns, enum dsql_discard why)
 
 TEST(what_the_scan_finds_too_old_is_closed)
 {
-    assert_int_equal(closes_at(39 * DSQL_M - 1, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN), 0);
-    assert_int_equal(closes_at(39 * DSQL_M, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN), 1);
-    assert_int_equal(closes_at(40 * DSQL_M - 1, DSQL_CLOSE_EXPIRING_SOON_ON_SCAN), 1);
-    assert_int_equal(closes_at(40 * DSQL_M - 1, DSQL_CLOSE_EXPIRED_ON_SCAN), 0);
-    assert_int_equal(closes_at(40 * DSQL_M, DSQL_CLOSE_EXPIRED_ON_SCAN), 1);
+    assert_int_equal(closes_at(39 * DSQL_M - 1, DSQL_DISCARD_EXPIRING_SOON_ON_SCAN), 0);
+    assert_int_equal(closes_at(39 * DSQL_M, DSQL_DISCARD_EXPIRING_SOON_ON_SCAN), 1);
+    assert_int_equal(closes_at(40 * DSQL_M - 1, DSQL_DISCARD_EXPIRING_SOON_ON_SCAN), 1);
+    assert_int_equal(closes_at(40 * DSQL_M - 1, DSQL_DISCARD_EXPIRED_ON_SCAN), 0);
+    assert_int_equal(closes_at(40 * DSQL_M, DSQL_DISCARD_EXPIRED_ON_SCAN), 1);
 }
 
 TEST(one_that_is_in_use_at_its_end_is_looked_at_again)
@@ -635,23 +635,23 @@ TEST(the_hand_out_rule)
     assert_true(dsql_handout_is_far(101, 100));
     assert_false(dsql_handout_is_far(100, 100));
     assert_false(dsql_handout_is_far(DSQL_HANDOUT_HUNG_UP, 100));
-    assert_true(dsql_handout_may(100, 200, 99, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why));
-    assert_false(dsql_handout_may(100, 200, 100, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why));
-    assert_int_equal(why, DSQL_CLOSE_INSUFFICIENT_LIFETIME);
-    assert_false(dsql_handout_may(100, 200, 199, DSQL_CLOSE_EXPIRED_ON_RETURN, &why));
-    assert_int_equal(why, DSQL_CLOSE_INSUFFICIENT_LIFETIME);
-    assert_false(dsql_handout_may(100, 200, 200, DSQL_CLOSE_EXPIRED_ON_CHECKOUT, &why));
-    assert_int_equal(why, DSQL_CLOSE_EXPIRED_ON_CHECKOUT);
-    assert_false(dsql_handout_may(100, 200, 200, DSQL_CLOSE_EXPIRED_ON_RETURN, &why));
-    assert_int_equal(why, DSQL_CLOSE_EXPIRED_ON_RETURN);
+    assert_true(dsql_handout_may(100, 200, 99, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why));
+    assert_false(dsql_handout_may(100, 200, 100, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why));
+    assert_int_equal(why, DSQL_DISCARD_INSUFFICIENT_LIFETIME);
+    assert_false(dsql_handout_may(100, 200, 199, DSQL_DISCARD_EXPIRED_ON_RETURN, &why));
+    assert_int_equal(why, DSQL_DISCARD_INSUFFICIENT_LIFETIME);
+    assert_false(dsql_handout_may(100, 200, 200, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why));
+    assert_int_equal(why, DSQL_DISCARD_EXPIRED_ON_CHECKOUT);
+    assert_false(dsql_handout_may(100, 200, 200, DSQL_DISCARD_EXPIRED_ON_RETURN, &why));
+    assert_int_equal(why, DSQL_DISCARD_EXPIRED_ON_RETURN);
     assert_false(
-        dsql_handout_may(DSQL_HANDOUT_HUNG_UP, 200, 0, DSQL_CLOSE_EXPIRED_ON_RETURN, &why));
-    assert_int_equal(why, DSQL_CLOSE_SERVER_CLOSED);
+        dsql_handout_may(DSQL_HANDOUT_HUNG_UP, 200, 0, DSQL_DISCARD_EXPIRED_ON_RETURN, &why));
+    assert_int_equal(why, DSQL_DISCARD_SERVER_CLOSED);
     assert_false(dsql_handout_is_called_back(false, false, &why));
     assert_true(dsql_handout_is_called_back(false, true, &why));
-    assert_int_equal(why, DSQL_CLOSE_RESERVOIR_FULL);
+    assert_int_equal(why, DSQL_DISCARD_RESERVOIR_FULL);
     assert_true(dsql_handout_is_called_back(true, true, &why));
-    assert_int_equal(why, DSQL_CLOSE_DRAIN);
+    assert_int_equal(why, DSQL_DISCARD_DRAIN);
 }
 
 /* What is far at a turn is still usable when the next turns come. */
@@ -678,14 +678,14 @@ TEST(what_is_discarded_is_closed_for_the_reason_given)
     struct desk d = desk_of(3, 3);
     desk_fill(&d);
     d.ready[2] = d.ready[0] = false;
-    dsql_keeper_discard(&d.k, 2, DSQL_CLOSE_BROKEN);
-    dsql_keeper_discard(&d.k, 0, DSQL_CLOSE_EXPIRED_ON_RETURN);
+    dsql_keeper_discard(&d.k, 2, DSQL_DISCARD_BROKEN);
+    dsql_keeper_discard(&d.k, 0, DSQL_DISCARD_EXPIRED_ON_RETURN);
     (void)desk_turn(&d);
     const struct dsql_keeper_step *close = desk_find(&d, DSQL_KEEPER_CLOSE);
     assert_int_equal(close[0].slot, 2);
-    assert_int_equal(close[0].discard, DSQL_CLOSE_BROKEN);
+    assert_int_equal(close[0].discard, DSQL_DISCARD_BROKEN);
     assert_int_equal(close[1].slot, 0);
-    assert_int_equal(close[1].discard, DSQL_CLOSE_EXPIRED_ON_RETURN);
+    assert_int_equal(close[1].discard, DSQL_DISCARD_EXPIRED_ON_RETURN);
     assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 2); /* and replaced */
     desk_fini(&d);
 }
@@ -700,7 +700,7 @@ TEST(draining_closes_what_is_ready_and_cuts_what_is_coming)
     d.ready[0] = false; /* in use */
     dsql_keeper_drain(&d.k);
     struct dsql_keeper_step sleep = desk_turn(&d);
-    assert_int_equal(desk_count_closes(&d, DSQL_CLOSE_DRAIN), 3);
+    assert_int_equal(desk_count_closes(&d, DSQL_DISCARD_DRAIN), 3);
     assert_int_equal(desk_count(&d, DSQL_KEEPER_CUT), 2);
     assert_int_equal(desk_find(&d, DSQL_KEEPER_CUT)->why, DSQL_WHY_DRAIN);
     assert_int_equal(desk_count(&d, DSQL_KEEPER_OPEN), 0);
@@ -708,7 +708,7 @@ TEST(draining_closes_what_is_ready_and_cuts_what_is_coming)
     assert_int_equal(sleep.count, 0);
     assert_int_equal(d.k.refill.rounds, 0); /* that is no failure */
     assert_int_equal(dsql_slots_held(&d.k.slots), 1);
-    dsql_keeper_discard(&d.k, 0, DSQL_CLOSE_DRAIN);
+    dsql_keeper_discard(&d.k, 0, DSQL_DISCARD_DRAIN);
     (void)desk_turn_after(&d, DSQL_S);
     assert_int_equal(dsql_slots_held(&d.k.slots), 0);
     desk_fini(&d);

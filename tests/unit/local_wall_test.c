@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "local/cluster.h"
+#include "local/process/cluster.h"
 #include "support/test.h"
 
 static struct dsql_folder folder;

@@ -96,7 +96,8 @@ TEST(counters)
     assert_shows("dsql_reservoir_refills_total{service=\"history\"} 0\n");
     assert_shows("dsql_reservoir_discards_total{service=\"history\",reason=\"drain\"} 0\n");
     dsql_counter_add(metrics, DSQL_SERIES(reservoir_refills), 2);
-    dsql_counter_add(metrics, DSQL_SERIES(reservoir_discards, .value = DSQL_DISCARD_DRAIN), 3);
+    dsql_counter_add(metrics, DSQL_SERIES(reservoir_discards, .value = DSQL_DISCARD_REASON_DRAIN),
+                     3);
     dsql_counter_add(metrics, DSQL_SERIES(reservoir_checkouts), 4);
     dsql_counter_add(metrics, DSQL_SERIES(reservoir_checkouts), 4);
     assert_shows("dsql_reservoir_refills_total{service=\"history\"} 2\n");
@@ -314,10 +315,11 @@ TEST(label_sets_match_their_names)
             assert_int_equal(!strchr(names, ','), !strchr(values, ','));
         }
     }
-    assert_string_equal(dsql_label_value(DSQL_LABEL_DISCARD, DSQL_DISCARD_SERVER_CLOSED),
-                        "server_closed");
+    assert_string_equal(
+        dsql_label_value(DSQL_LABEL_DISCARD_REASON, DSQL_DISCARD_REASON_SERVER_CLOSED),
+        "server_closed");
     assert_string_equal(dsql_label_value(DSQL_LABEL_REFILL, DSQL_REFILL_CONNECT), "connect");
-    assert_int_equal(dsql_label_value_count(DSQL_LABEL_DISCARD), 10);
+    assert_int_equal(dsql_label_value_count(DSQL_LABEL_DISCARD_REASON), 10);
 }
 
 int main(void)

@@ -112,7 +112,7 @@ TEST(ranges_know_how_long_packs_are)
     (void)snprintf(end, sizeof(end), "+ %d ORDER BY task_id", DSQL_PACK_MAX - 1);
     size_t seen = 0;
     for (enum dsql_op op = 0; op < DSQL_OP_COUNT; op = (enum dsql_op)(op + 1)) {
-        if (!(dsql_op_info(op)->flags & DSQL_OP_UNPACKS))
+        if (!(dsql_op_info(op)->flags & DSQL_FLAG_UNPACKS))
             continue;
         assert_non_null(strstr(dsql_op_info(op)->statements[0].by_size[0].sql, end));
         seen++;

@@ -57,6 +57,21 @@ TEST(the_last_of_two_equal_names_counts)
     assert_false(dsql_pg_params_get(startup.params, DSQL_SPAN("two"), &value));
 }
 
+TEST(options_are_settings)
+{
+    struct dsql_span rest = DSQL_SPAN(" -c a=1  -cb=2 --c=x=y -c  d = --");
+    struct dsql_pg_param setting;
+    static const struct {
+        const char *name, *value;
+    } expected[] = {{"a", "1"}, {"b", "2"}, {"c", "x=y"}, {"d", ""}};
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        assert_true(dsql_pg_options_next(&rest, &setting));
+        assert_span(setting.name, dsql_span_of(expected[i].name));
+        assert_span(setting.value, dsql_span_of(expected[i].value));
+    }
+    assert_false(dsql_pg_options_next(&rest, &setting));
+}
+
 TEST(no_parameters_is_a_list_too)
 {
     struct dsql_pg_startup startup = parse_ok(DSQL_SPAN("\0\3\0\0\0"));
@@ -129,6 +144,7 @@ int main(void)
         cmocka_unit_test(requests_are_told_apart),
         cmocka_unit_test(parameters_are_read_in_order),
         cmocka_unit_test(the_last_of_two_equal_names_counts),
+        cmocka_unit_test(options_are_settings),
         cmocka_unit_test(no_parameters_is_a_list_too),
         cmocka_unit_test(versions_and_options_are_negotiated),
         cmocka_unit_test(malformed_packets_are_refused),

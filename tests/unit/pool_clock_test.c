@@ -49,8 +49,8 @@ TEST(a_caller_waits_as_long_as_he_said)
     struct dsql_pool_options options;
     pthread_t thread;
     fake_pq_options(&options, 2);
-    options.low_watermark = 0;
-    options.connect_timeout_ns = 24 * DSQL_H;
+    options.sizing.low_watermark = 0;
+    options.connection.connect_timeout_ns = 24 * DSQL_H;
     fake_pq_stall(true);
     struct caller caller = {.pool = open_pool(&options), .wait_ns = DSQL_H};
     assert_int_equal(pthread_create(&thread, NULL, check_out, &caller), 0);
@@ -73,8 +73,8 @@ TEST(a_connect_is_cut_off_in_time)
     struct dsql_pool_options options;
     struct dsql_pool_stats stats;
     fake_pq_options(&options, 1);
-    options.low_watermark = 0;
-    options.connect_timeout_ns = DSQL_H;
+    options.sizing.low_watermark = 0;
+    options.connection.connect_timeout_ns = DSQL_H;
     fake_pq_stall(true);
     struct dsql_pool *pool = open_pool(&options);
     WAIT_UNTIL(fake_pq_begun() == 1);
@@ -100,7 +100,7 @@ TEST(connections_come_of_age)
     assert_int_equal(stats.ready, 3);
     assert_int_equal(fake_pq_begun(), 3);
     dsql_manual_clock_advance(&manual,
-                              options.base_lifetime_ns + options.lifetime_jitter_ns + DSQL_S);
+                              options.lifetime.base_ns + options.lifetime.jitter_ns + DSQL_S);
     WAIT_UNTIL(fake_pq_begun() >= 6);
     WAIT_UNTIL((dsql_pool_stats(pool, &stats), stats.ready == 3));
     dsql_pool_close(pool);

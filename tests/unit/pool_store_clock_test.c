@@ -39,8 +39,8 @@ TEST(an_operation_ends_with_its_deadline)
     dsql_log_set_level(DSQL_LOG_ERROR);
     dsql_manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
     fake_pq_options(&options, 1);
-    options.low_watermark = 0;
-    options.connect_timeout_ns = 24 * DSQL_H;
+    options.sizing.low_watermark = 0;
+    options.connection.connect_timeout_ns = 24 * DSQL_H;
     options.clock = &manual.clock;
     assert_int_equal(dsql_pool_open(&options, &pool, NULL), DSQL_OK);
     dsql_store_options_default(&store);

@@ -107,10 +107,10 @@ TEST(unfit)
         PGTransactionStatusType status;
         enum dsql_discard why;
     } cases[] = {
-        {PQTRANS_INTRANS, DSQL_CLOSE_DIRTY_RETURN},
-        {PQTRANS_INERROR, DSQL_CLOSE_DIRTY_RETURN},
-        {PQTRANS_ACTIVE, DSQL_CLOSE_DIRTY_RETURN},
-        {PQTRANS_UNKNOWN, DSQL_CLOSE_BROKEN},
+        {PQTRANS_INTRANS, DSQL_DISCARD_DIRTY_RETURN},
+        {PQTRANS_INERROR, DSQL_DISCARD_DIRTY_RETURN},
+        {PQTRANS_ACTIVE, DSQL_DISCARD_DIRTY_RETURN},
+        {PQTRANS_UNKNOWN, DSQL_DISCARD_BROKEN},
     };
     struct dsql_pool_options options;
     fake_pq_options(&options, 2);
@@ -123,8 +123,8 @@ TEST(unfit)
         wanted[cases[i].why]++;
         WAIT_UNTIL(stats_of(pool).ready == 2);
     }
-    dsql_pool_discard(check_out(pool), DSQL_CLOSE_BROKEN);
-    wanted[DSQL_CLOSE_BROKEN]++;
+    dsql_pool_discard(check_out(pool));
+    wanted[DSQL_DISCARD_BROKEN]++;
     WAIT_UNTIL(stats_of(pool).ready == 2);
     struct dsql_pool_stats stats = stats_of(pool);
     assert_memory_equal(stats.discards, wanted, sizeof(wanted));
@@ -141,10 +141,10 @@ TEST(old)
         bool on_return, dead;
         enum dsql_discard why;
     } cases[] = {
-        {false, true, DSQL_CLOSE_EXPIRED_ON_CHECKOUT},
-        {false, false, DSQL_CLOSE_INSUFFICIENT_LIFETIME},
-        {true, true, DSQL_CLOSE_EXPIRED_ON_RETURN},
-        {true, false, DSQL_CLOSE_INSUFFICIENT_LIFETIME},
+        {false, true, DSQL_DISCARD_EXPIRED_ON_CHECKOUT},
+        {false, false, DSQL_DISCARD_INSUFFICIENT_LIFETIME},
+        {true, true, DSQL_DISCARD_EXPIRED_ON_RETURN},
+        {true, false, DSQL_DISCARD_INSUFFICIENT_LIFETIME},
     };
     struct dsql_pool_options options;
     fake_pq_options(&options, 2);
@@ -203,19 +203,19 @@ TEST(rate_limit)
     for (int impatient = 0; impatient < 2; impatient++) {
         struct dsql_pool_options options;
         fake_pq_options(&options, 3);
-        (void)snprintf(options.endpoint, sizeof(options.endpoint), "rated%d.dsql.invalid",
-                       impatient);
-        options.rate = 2;
-        options.burst = 1;
-        options.low_watermark = 0;
-        options.permit_wait_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M;
+        (void)snprintf(options.connection.endpoint, sizeof(options.connection.endpoint),
+                       "rated%d.dsql.invalid", impatient);
+        options.budget.rate = 2;
+        options.budget.burst = 1;
+        options.sizing.low_watermark = 0;
+        options.budget.permit_wait_ns = impatient ? 50 * DSQL_MS : 10 * DSQL_M;
         assert_int_equal(dsql_metrics_new("rated", &options.metrics), DSQL_OK);
         struct dsql_pool *pool = open_pool(&options);
         WAIT_UNTIL(stats_of(pool).ready == 3);
         /* After a moment in which this process stood still there are permits at once. */
         for (int i = 0; i < 20 && impatient && rate_limit_failures(&options) == 0; i++) {
             for (int k = 0; k < 3; k++)
-                dsql_pool_discard(check_out(pool), DSQL_CLOSE_BROKEN);
+                dsql_pool_discard(check_out(pool));
             WAIT_UNTIL(stats_of(pool).ready == 3);
         }
         assert_int_equal(rate_limit_failures(&options) > 0, impatient);
@@ -229,8 +229,8 @@ TEST(needed_slots)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 20);
-    options.target_ready = 2;
-    options.low_watermark = 2;
+    options.sizing.target_ready = 2;
+    options.sizing.low_watermark = 2;
     struct dsql_pool *pool = open_pool(&options);
     assert_int_equal(stats_of(pool).slots, 3); /* and one for a successor */
     dsql_pool_close(pool);
@@ -245,17 +245,17 @@ TEST(settings_reach_the_options)
     setenv("DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT", "5s", 1);
     setenv("DSQL_DISTRIBUTED_RATE_LIMITER_BACKOFF_BASE", "6ms", 1);
     assert_int_equal(dsql_pool_options_env(&options, &err), DSQL_OK);
-    assert_int_equal(options.connect_timeout_ns, 3 * DSQL_S);
-    assert_int_equal(options.warmup_connect_timeout_ns, 4 * DSQL_S);
-    assert_int_equal(options.permit_wait_ns, 5 * DSQL_S);
-    assert_int_equal(options.permit_backoff_ns, 6 * DSQL_MS);
+    assert_int_equal(options.connection.connect_timeout_ns, 3 * DSQL_S);
+    assert_int_equal(options.standard.warmup_connect_timeout_ns, 4 * DSQL_S);
+    assert_int_equal(options.budget.permit_wait_ns, 5 * DSQL_S);
+    assert_int_equal(options.budget.permit_backoff_ns, 6 * DSQL_MS);
     unsetenv("DSQL_POOL_KEEPER_CONNECTION_TIMEOUT");
     unsetenv("DSQL_POOL_WARMUP_CONNECTION_TIMEOUT");
     unsetenv("DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT");
     unsetenv("DSQL_DISTRIBUTED_RATE_LIMITER_BACKOFF_BASE");
     dsql_pool_options_default(&options);
-    assert_int_equal(options.permit_wait_ns, 30 * DSQL_S);
-    assert_int_equal(options.permit_backoff_ns, 25 * DSQL_MS);
+    assert_int_equal(options.budget.permit_wait_ns, 30 * DSQL_S);
+    assert_int_equal(options.budget.permit_backoff_ns, 25 * DSQL_MS);
 }
 
 /* The server closes every second connection: they are found, never handed out, and replaced. */
@@ -268,7 +268,7 @@ TEST(dropped)
     size_t dropped = fake_pq_drop(2);
     assert_int_equal(dropped, 10);
     dsql_pool_return(held); /* whichever it is: found then, or now */
-    WAIT_UNTIL(stats_of(pool).discards[DSQL_CLOSE_SERVER_CLOSED] == dropped);
+    WAIT_UNTIL(stats_of(pool).discards[DSQL_DISCARD_SERVER_CLOSED] == dropped);
     WAIT_UNTIL(stats_of(pool).ready == 20);
     assert_int_equal(stats_of(pool).opens, 20 + dropped);
     dsql_pool_close(pool);
@@ -280,16 +280,17 @@ TEST(lifetimes)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 8);
-    options.base_lifetime_ns = 500 * DSQL_MS;
-    options.lifetime_jitter_ns = 100 * DSQL_MS;
-    options.guard_window_ns = 50 * DSQL_MS;
+    options.lifetime.base_ns = 500 * DSQL_MS;
+    options.lifetime.jitter_ns = 100 * DSQL_MS;
+    options.lifetime.guard_window_ns = 50 * DSQL_MS;
     struct dsql_pool *pool = open_pool(&options);
     while (stats_of(pool).opens < 40) {
         int64_t before_ns = dsql_clock_mono(&dsql_clock_boot).ns;
         struct dsql_conn *conn = check_out(pool);
         const struct dsql_conn *slot = dsql_conn_of(conn);
         assert_true(before_ns < atomic_load(&slot->usable_until));
-        assert_true(atomic_load(&slot->usable_until) <= slot->dies_at - options.guard_window_ns);
+        assert_true(atomic_load(&slot->usable_until) <=
+                    slot->dies_at - options.lifetime.guard_window_ns);
         sleep_ms(1);
         dsql_pool_return(conn);
     }
@@ -306,13 +307,35 @@ TEST(shared)
     fake_pq_options(&options, 2);
     struct dsql_pool *a = open_pool(&options), *b = open_pool(&options);
     assert_ptr_equal(a, b);
-    options.user[0] = 'x';
+    options.connection.user[0] = 'x';
     struct dsql_pool *c = open_pool(&options);
     assert_ptr_not_equal(a, c);
     dsql_pool_close(a);
     dsql_pool_return(check_out(b));
     dsql_pool_close(b);
     dsql_pool_close(c);
+    assert_int_equal(fake_pq_live(), 0);
+}
+
+/* Other options are an error that names one of them, unless the opener takes the pool as it is. */
+TEST(shared_with_other_options)
+{
+    struct dsql_pool_options options;
+    struct dsql_pool *other = NULL;
+    struct dsql_err err;
+    fake_pq_options(&options, 2);
+    struct dsql_pool *pool = open_pool(&options);
+    options.lifetime.base_ns += DSQL_S;
+    assert_int_equal(dsql_pool_open(&options, &other, &err), DSQL_INVALID);
+    assert_non_null(strstr(err.message, "lifetime.base_ns"));
+    assert_non_null(strstr(err.hint, "share"));
+    assert_null(other);
+    options.share = true;
+    assert_int_equal(dsql_pool_open(&options, &other, &err), DSQL_OK);
+    assert_ptr_equal(other, pool);
+    dsql_pool_close(other);
+    dsql_pool_return(check_out(pool));
+    dsql_pool_close(pool);
     assert_int_equal(fake_pq_live(), 0);
 }
 
@@ -363,7 +386,7 @@ TEST(orphan)
     dsql_pool_close(pool);
     assert_int_equal(fake_pq_live(), 2);
     dsql_pool_return(a);
-    dsql_pool_discard(b, DSQL_CLOSE_BROKEN);
+    dsql_pool_discard(b);
     assert_int_equal(fake_pq_live(), 0);
 }
 
@@ -402,9 +425,9 @@ TEST(drained_and_old)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 1);
-    options.base_lifetime_ns = 200 * DSQL_MS;
-    options.lifetime_jitter_ns = 0;
-    options.guard_window_ns = 100 * DSQL_MS;
+    options.lifetime.base_ns = 200 * DSQL_MS;
+    options.lifetime.jitter_ns = 0;
+    options.lifetime.guard_window_ns = 100 * DSQL_MS;
     struct dsql_pool *pool = open_pool(&options);
     struct dsql_conn *conn = check_out(pool);
     assert_int_equal(dsql_pool_drain(pool, 0), DSQL_TIMEOUT);
@@ -425,7 +448,7 @@ TEST(grows_while_somebody_waits)
     struct dsql_conn *held[MOST], *none = NULL;
     struct dsql_err err = {0};
     fake_pq_options(&options, MOST);
-    options.target_ready = options.low_watermark = TARGET;
+    options.sizing.target_ready = options.sizing.low_watermark = TARGET;
     struct dsql_pool *pool = open_pool(&options);
     for (int i = 0; i < TARGET; i++)
         held[i] = check_out(pool);
@@ -493,7 +516,7 @@ static void misuse(enum misuse how, int others)
     if (how == RETURN_AGAIN)
         dsql_pool_return(mine);
     else if (how == DISCARD_AGAIN)
-        dsql_pool_discard(mine, DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(mine);
     else
         (void)dsql_conn_pg(mine);
 }
@@ -577,8 +600,8 @@ TEST(denied)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 50);
-    options.rate = 10;
-    options.initial_fill_timeout_ns = 600 * DSQL_S;
+    options.budget.rate = 10;
+    options.sizing.initial_fill_timeout_ns = 600 * DSQL_S;
     assert_int_equal(dsql_metrics_new("denied", &options.metrics), DSQL_OK);
     fake_pq_refuse(REFUSED_AT "FATAL:  08006: unable to accept connection, access denied\n"
                               "DETAIL:  Session Id: x\nHINT:  Wrong user to action mapping.\n");
@@ -609,7 +632,7 @@ TEST(throttled)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 50);
-    options.low_watermark = 0;
+    options.sizing.low_watermark = 0;
     assert_int_equal(dsql_metrics_new("throttled", &options.metrics), DSQL_OK);
     fake_pq_refuse(REFUSED_AT "FATAL:  53400: Unable to accept connection, rate exceeded.\n");
     struct dsql_pool *pool = open_pool(&options);
@@ -623,7 +646,7 @@ TEST(throttled)
     assert_int_equal(stats_of(pool).errors[0].rc, DSQL_THROTTLED);
     WAIT_UNTIL(dsql_gauge_value(options.metrics, now) == dsql_gauge_value(options.metrics, best));
     dsql_pool_close(pool);
-    assert_int_equal(dsql_gauge_value(options.metrics, best), options.rate);
+    assert_int_equal(dsql_gauge_value(options.metrics, best), options.budget.rate);
     dsql_metrics_destroy(options.metrics);
 }
 
@@ -632,8 +655,8 @@ TEST(stalled)
 {
     struct dsql_pool_options options;
     fake_pq_options(&options, 3);
-    options.low_watermark = 0;
-    options.connect_timeout_ns = 20 * DSQL_MS;
+    options.sizing.low_watermark = 0;
+    options.connection.connect_timeout_ns = 20 * DSQL_MS;
     fake_pq_stall(true);
     struct dsql_pool *pool = open_pool(&options);
     WAIT_UNTIL(stats_of(pool).open_failures >= 3);
@@ -649,22 +672,22 @@ TEST(standard)
     struct dsql_pool_options options;
     fake_pq_options(&options, 10);
     options.mode = DSQL_POOL_STANDARD;
-    options.warmup_target = 6;
-    options.keeper_tick_ns = DSQL_H; /* one tick, and no other in this test */
-    options.keeper_max_per_tick = 2;
-    options.low_watermark = 0; /* it is not what is waited for */
+    options.standard.warmup_target = 6;
+    options.standard.keeper_tick_ns = DSQL_H; /* one tick, and no other in this test */
+    options.standard.keeper_max_per_tick = 2;
+    options.sizing.low_watermark = 0; /* it is not what is waited for */
     struct dsql_pool *pool = open_pool(&options);
     assert_in_range(stats_of(pool).ready, 6, 8);
     WAIT_UNTIL(stats_of(pool).ready == 8); /* and the tick's two */
     for (int i = 0; i < 3; i++)
-        dsql_pool_discard(check_out(pool), DSQL_CLOSE_BROKEN);
+        dsql_pool_discard(check_out(pool));
     WAIT_UNTIL(fake_pq_live() ==
                5); /* the opener was there, and opened none: the tick is used up */
     assert_int_equal(fake_pq_begun(), 8);
     assert_int_equal(stats_of(pool).ready, 5);
     dsql_pool_close(pool);
 
-    options.keeper_tick_ns = 10 * DSQL_MS; /* tick by tick it gets there */
+    options.standard.keeper_tick_ns = 10 * DSQL_MS; /* tick by tick it gets there */
     pool = open_pool(&options);
     WAIT_UNTIL(stats_of(pool).ready == 10);
     dsql_pool_close(pool);
@@ -676,13 +699,13 @@ TEST(warm_up)
     struct dsql_pool_options options;
     fake_pq_options(&options, 10);
     options.mode = DSQL_POOL_STANDARD;
-    options.warmup_target = 6;
-    options.warmup_max_retries = 2;
-    options.warmup_connect_timeout_ns = 20 * DSQL_MS;
-    options.warmup_retry_backoff_ns = options.warmup_max_backoff_ns = DSQL_MS;
-    options.connect_timeout_ns = DSQL_H;
-    options.keeper_tick_ns = DSQL_H;
-    options.keeper_max_per_tick = 1;
+    options.standard.warmup_target = 6;
+    options.standard.warmup_max_retries = 2;
+    options.standard.warmup_connect_timeout_ns = 20 * DSQL_MS;
+    options.standard.warmup_retry_backoff_ns = options.standard.warmup_max_backoff_ns = DSQL_MS;
+    options.connection.connect_timeout_ns = DSQL_H;
+    options.standard.keeper_tick_ns = DSQL_H;
+    options.standard.keeper_max_per_tick = 1;
     fake_pq_stall(true);
     struct dsql_pool *pool = open_pool(&options);
     assert_in_range(fake_pq_begun(), 3, 4); /* the first one's tries, and the tick's */
@@ -695,17 +718,17 @@ TEST(options_are_checked)
     struct dsql_pool *pool = NULL;
     struct dsql_err err = {0};
     fake_pq_options(&options, 10);
-    options.max_open = 0;
+    options.sizing.max_open = 0;
     assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
     assert_non_null(strstr(err.message, "max_open"));
     fake_pq_options(&options, 10);
-    options.endpoint[0] = '\0';
+    options.connection.endpoint[0] = '\0';
     assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
     fake_pq_options(&options, 10);
-    options.region[0] = '\0';
+    options.connection.region[0] = '\0';
     assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
     fake_pq_options(&options, 10);
-    (void)snprintf(options.endpoint, sizeof(options.endpoint), "localhost:x");
+    (void)snprintf(options.connection.endpoint, sizeof(options.connection.endpoint), "localhost:x");
     assert_int_equal(dsql_pool_open(&options, &pool, &err), DSQL_INVALID);
     assert_null(pool);
 }
@@ -745,6 +768,7 @@ int main(void)
         cmocka_unit_test_setup(dropped, set_up),
         cmocka_unit_test_setup(lifetimes, set_up),
         cmocka_unit_test_setup(shared, set_up),
+        cmocka_unit_test_setup(shared_with_other_options, set_up),
         cmocka_unit_test_setup(drain, set_up),
         cmocka_unit_test_setup(orphan, set_up),
         cmocka_unit_test_setup(orphan_needs_nothing, set_up),

@@ -50,10 +50,10 @@ static struct dsql_pool *open_recorded(int64_t n)
     struct dsql_pool *pool = NULL;
     struct dsql_err err = {0};
     fake_pq_options(&options, n);
-    options.target_ready = n - n / 4;
-    options.base_lifetime_ns = 100 * DSQL_MS;
-    options.lifetime_jitter_ns = 50 * DSQL_MS;
-    options.guard_window_ns = 20 * DSQL_MS;
+    options.sizing.target_ready = n - n / 4;
+    options.lifetime.base_ns = 100 * DSQL_MS;
+    options.lifetime.jitter_ns = 50 * DSQL_MS;
+    options.lifetime.guard_window_ns = 20 * DSQL_MS;
     (void)snprintf(options.trace, sizeof(options.trace), "%s", path);
     if (dsql_pool_open(&options, &pool, &err) != DSQL_OK)
         fail_msg("%s", err.message);
@@ -75,7 +75,7 @@ static void live(struct dsql_pool *pool, int rounds)
         sleep_ms(10);
         for (int k = 0; k < held; k++) {
             if ((i + k) % 5 == 0)
-                dsql_pool_discard(conns[k], DSQL_CLOSE_BROKEN);
+                dsql_pool_discard(conns[k]);
             else
                 dsql_pool_return(conns[k]);
         }
@@ -269,7 +269,7 @@ TEST(a_child_does_not_write_to_the_recording)
         struct dsql_err err;
         bool refused =
             dsql_trace_open(path, 4, &dsql_clock_system, &lock, &trace, &err) == DSQL_IO &&
-            strstr(err.message, "somebody records to it");
+            strstr(err.message, "another process records to it");
         dsql_pool_close(pool);
         _exit(refused ? 0 : 1);
     }

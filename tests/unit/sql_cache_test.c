@@ -1,4 +1,4 @@
-#include "local/sql_cache.h"
+#include "local/rules/sql_cache.h"
 
 #include "support/test.h"
 

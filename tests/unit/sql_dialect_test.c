@@ -2,8 +2,8 @@
  * words, and passes on the day itself. */
 #include <stdio.h>
 
-#include "local/sql_dialect.h"
-#include "local/sql_stmt.h"
+#include "local/rules/sql_dialect.h"
+#include "local/rules/sql_stmt.h"
 #include "support/test.h"
 
 #define ON_KEY                                                                                     \

@@ -1,7 +1,7 @@
 /* The rules of `dsql local`, statement by statement: the tables are in sql_cases.def. */
-#include "local/sql_set.h"
-#include "local/sql_stmt.h"
-#include "local/sql_type.h"
+#include "local/rules/sql_set.h"
+#include "local/rules/sql_stmt.h"
+#include "local/rules/sql_type.h"
 #include "support/test.h"
 
 static const struct {

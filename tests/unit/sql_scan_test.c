@@ -1,7 +1,7 @@
 /* The scanner: tokens, statements and what it blanks out. */
-#include "local/sql_lex.h"
-#include "local/sql_scan.h"
-#include "local/sql_stmt.h"
+#include "local/rules/sql_lex.h"
+#include "local/rules/sql_scan.h"
+#include "local/rules/sql_stmt.h"
 #include "support/test.h"
 
 /* Tokens, as letters: W word, Q quoted name, S string, N number, P parameter, O operator, B broken;

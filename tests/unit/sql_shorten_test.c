@@ -1,6 +1,6 @@
-#include "local/sql_shorten.h"
+#include "local/rules/sql_shorten.h"
 
-#include "local/sql_stmt.h"
+#include "local/rules/sql_stmt.h"
 #include "support/test.h"
 
 /* A text with %s where `fill` bytes of x go; the caller frees it. */

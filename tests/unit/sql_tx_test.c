@@ -1,5 +1,5 @@
 /* Transactions of `dsql local`, step by step: the table is in sql_tx_cases.def. */
-#include "local/sql_tx.h"
+#include "local/rules/sql_tx.h"
 #include "support/test.h"
 
 static const struct {

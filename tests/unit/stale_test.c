@@ -1,7 +1,7 @@
 /* Who meets OC001, when, and once. */
 #include <stdio.h>
 
-#include "local/stale.h"
+#include "local/front/stale.h"
 #include "support/test.h"
 
 enum { SESSIONS = 1000 };

@@ -89,7 +89,7 @@ TEST(samples_are_what_a_second_brought)
     for (size_t i = 0; i < DSQL_COUNT_OF(checkouts); i++) {
         seen.pool.checkouts = checkouts[i];
         seen.pool.opens = 2 * checkouts[i];
-        seen.pool.discards[DSQL_CLOSE_BROKEN] = checkouts[i];
+        seen.pool.discards[DSQL_DISCARD_BROKEN] = checkouts[i];
         if (latency_ns[i])
             dsql_histogram_record(metrics, DSQL_SERIES(reservoir_checkout_latency), latency_ns[i]);
         struct dsql_status_sample sample = dsql_status_sample(status);
@@ -108,7 +108,7 @@ TEST(samples_are_what_a_second_brought)
     assert_int_equal(totals.opens, 700);
     assert_int_equal(totals.opens_peak, 500);
     assert_int_equal(totals.max_ns, 5000);
-    assert_int_equal(totals.discards[DSQL_CLOSE_BROKEN], 350);
+    assert_int_equal(totals.discards[DSQL_DISCARD_BROKEN], 350);
 }
 
 TEST(a_pool_whose_counters_start_again_brings_nothing)
@@ -143,7 +143,7 @@ TEST(json_says_it_all)
     seen.pool.ready = 40;
     seen.pool.in_use = 8;
     seen.pool.rate = 12.5;
-    seen.pool.discards[DSQL_CLOSE_SERVER_CLOSED] = 25;
+    seen.pool.discards[DSQL_DISCARD_SERVER_CLOSED] = 25;
     seen.ages[3] = 7;
     seen.pool.error_count = 1;
     seen.pool.errors[0] = (struct dsql_pool_error){.message = "bad \"token\" \\ <&\x01\xff",

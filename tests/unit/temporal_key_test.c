@@ -250,8 +250,8 @@ TEST(every_id_that_a_user_chooses_is_sent_as_one)
         const struct dsql_op_info *info = dsql_op_info(op);
         for (size_t f = 0; f < info->given_count; f++) {
             const struct dsql_op_field *field = &info->fields[f];
-            ids += field->type == DSQL_OP_ID;
-            if (field->type == DSQL_OP_TEXT && !is_one_of(field->name, not_ids) &&
+            ids += field->type == DSQL_COLUMN_ID;
+            if (field->type == DSQL_COLUMN_TEXT && !is_one_of(field->name, not_ids) &&
                 !ends_with(field->name, "_encoding"))
                 fail_msg("%s: %s may be longer than its column", info->name, field->name);
             if (field->full == 0)

@@ -2,7 +2,7 @@
  * DSQL refuses. */
 #include <stdio.h>
 
-#include "local/sql_stmt.h"
+#include "local/rules/sql_stmt.h"
 #include "schema/schema.h"
 #include "support/test.h"
 #include "temporal/ops.h"
@@ -97,9 +97,9 @@ TEST(what_is_counted_writes_a_row_for_each_input)
     EACH_OP(op)
     {
         const struct dsql_op_info *info = dsql_op_info(op);
-        if (!(info->flags & DSQL_OP_COUNTED))
+        if (!(info->flags & DSQL_FLAG_COUNTED))
             continue;
-        assert_false(info->flags & DSQL_OP_QUEUED);
+        assert_false(info->flags & DSQL_FLAG_QUEUED);
         for (size_t i = 0; i < statement_count(info); i++)
             if (strncmp(sql_of(info, i), "INSERT", 6) != 0 || strstr(sql_of(info, i), "DO NOTHING"))
                 fail_msg("%s", sql_of(info, i));

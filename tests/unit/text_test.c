@@ -220,8 +220,8 @@ TEST(doubles_are_short_and_read_back)
     }
 }
 
-/* A comma, and a point of two bytes. tests/integ/promtool.sh makes these locales where the machine
- * has none, and runs this with them. */
+/* A comma, and a point of two bytes. tests/integ/operation/promtool.sh makes these locales where
+ * the machine has none, and runs this with them. */
 TEST(doubles_do_not_follow_the_locale)
 {
     static const char *const names[] = {"de_DE.UTF-8", "ps_AF.UTF-8"};

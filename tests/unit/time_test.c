@@ -1,7 +1,9 @@
 /* Time, clocks and durations. */
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/clock_epoll.h"
 #include "base/duration.h"
 #include "support/test.h"
 
@@ -77,6 +79,9 @@ TEST(waits_end_in_time)
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t cond;
     dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    struct epoll_event event;
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    assert_true(epoll >= 0);
     dsql_manual_clock_advance(&manual, DSQL_H);
     dsql_clock_cond_init(&cond);
     for (size_t i = 0; i < DSQL_COUNT_OF(clocks); i++) {
@@ -96,8 +101,12 @@ TEST(waits_end_in_time)
         until = dsql_mono_add(until, wait_ns);
         assert_int_equal(dsql_clock_poll(clocks[i], NULL, 0, until), 0);
         assert_false(dsql_mono_before(dsql_clock_mono(clocks[i]), until));
+        until = dsql_mono_add(until, wait_ns);
+        assert_int_equal(dsql_clock_epoll(clocks[i], epoll, &event, 1, until), 0);
+        assert_false(dsql_mono_before(dsql_clock_mono(clocks[i]), until));
         dsql_clock_sleep(clocks[i], wait_ns);
     }
+    (void)close(epoll);
     (void)pthread_cond_destroy(&cond);
 }
 

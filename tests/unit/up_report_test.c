@@ -93,7 +93,7 @@ static const struct dsql_up_summary good = {
                .p99_ns = 1300,
                .p999_ns = 9000,
                .max_ns = 1200000,
-               .discards = {[DSQL_CLOSE_EXPIRING_SOON_ON_SCAN] = 68, [DSQL_CLOSE_BROKEN] = 1}},
+               .discards = {[DSQL_DISCARD_EXPIRING_SOON_ON_SCAN] = 68, [DSQL_DISCARD_BROKEN] = 1}},
     .outcome = {.transfers = 35000, .audits = 912, .sum = 200000, .expected_sum = 200000},
 };
 

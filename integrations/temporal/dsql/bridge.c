@@ -37,14 +37,15 @@ int bridge_open(const char *endpoint, const char *user, const char *database, in
         rc = dsql_retry_policy_env(&store.policy.retry, err);
     if (!rc) {
         store.policy.retry.reconnects = 2; /* what is lost before COMMIT was not applied */
-        override(pool.endpoint, sizeof(pool.endpoint), endpoint);
-        override(pool.user, sizeof(pool.user), user);
-        override(pool.database, sizeof(pool.database), database);
+        override(pool.connection.endpoint, sizeof(pool.connection.endpoint), endpoint);
+        override(pool.connection.user, sizeof(pool.connection.user), user);
+        override(pool.connection.database, sizeof(pool.connection.database), database);
         if (max_open > 0)
             dsql_pool_options_resize(&pool, max_open);
         if (max_age_ns > 0)
             dsql_pool_options_limit_age(&pool, max_age_ns);
-        rc = dsql_metrics_new(pool.service, &made->metrics);
+        pool.share = true; /* stores of one cluster may ask for other sizes */
+        rc = dsql_metrics_new(pool.budget.service, &made->metrics);
         pool.metrics = made->metrics;
     }
     if (!rc)

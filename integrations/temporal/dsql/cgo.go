@@ -98,7 +98,7 @@ func acquirePool(key poolKey, maxConns int, maxAge time.Duration) (*pool, error)
 		return nil, newError("open", rc, &cerr)
 	}
 	p.refs.Store(1)
-	p.gate = make(chan struct{}, int(p.c.options.max_open))
+	p.gate = make(chan struct{}, int(p.c.options.sizing.max_open))
 	p.cancels = make(chan *C.struct_dsql_cancel, cap(p.gate))
 	if pools.open == nil {
 		pools.open = map[poolKey]*pool{}

@@ -141,6 +141,12 @@ var executionOperations = map[string]bool{
 	"DeleteWorkflowExecution": true, "DeleteCurrentWorkflowExecution": true, "DeleteHistoryNodes": true, "DeleteHistoryBranch": true,
 }
 
+// What else the history service writes.
+var shardOperations = map[string]bool{
+	"GetOrCreateShard": true, "UpdateShard": true, "RangeCompleteHistoryTasks": true, "PutReplicationTaskToDLQ": true,
+	"DeleteReplicationTaskFromDLQ": true, "RangeDeleteReplicationTaskFromDLQ": true,
+}
+
 // refusal is Temporal's error for what would fail each time: what does not fit a transaction of the service, and
 // values that it does not take. Nothing was applied. After any other error Temporal would repeat the operation for
 // ever, and acquire the shard anew each time. A workflow task whose outcome does not fit ends its workflow, with
@@ -158,6 +164,18 @@ func refusal(operation string, err *Error) error {
 		return serviceerror.NewInvalidArgument(text)
 	}
 	return nil
+}
+
+// unknownOutcome is the error of a commit that was not answered. Temporal's own retries let it pass. Of executions and
+// shards it is Temporal's timeout: the shard is acquired again, which settles it, and callers hear DeadlineExceeded. Only
+// the history service has words for that timeout; what matching and the frontend write is DeadlineExceeded here already.
+// Callers would hear "something went wrong" otherwise.
+func unknownOutcome(operation string, err *Error) error {
+	text := fmt.Sprintf("%s: %s", operation, err.Error())
+	if executionOperations[operation] || shardOperations[operation] {
+		return &persistence.TimeoutError{Msg: text}
+	}
+	return serviceerror.NewDeadlineExceeded(text)
 }
 
 // Refused is what every refusal says. Temporal's history queues repeat a task for an hour unless they are told what

@@ -53,8 +53,8 @@ func TestMaxConnsSizesThePool(t *testing.T) {
 	t.Setenv("DSQL_POOL_MAX_OPEN", "")
 	for _, size := range []int{3, 130} { // less and more than the default
 		d := open(t, size)
-		if o := d.e.c.options; int(o.max_open) != size || int(o.target_ready) != size || int(o.low_watermark) != size || int(o.warmup_target) != size {
-			t.Errorf("%d: max %d, target %d, watermark %d, warm-up %d", size, o.max_open, o.target_ready, o.low_watermark, o.warmup_target)
+		if o := d.e.c.options; int(o.sizing.max_open) != size || int(o.sizing.target_ready) != size || int(o.sizing.low_watermark) != size || int(o.standard.warmup_target) != size {
+			t.Errorf("%d: max %d, target %d, watermark %d, warm-up %d", size, o.sizing.max_open, o.sizing.target_ready, o.sizing.low_watermark, o.standard.warmup_target)
 		}
 		if cap(d.e.gate) != size {
 			t.Errorf("%d: %d calls at once", size, cap(d.e.gate))

@@ -7,10 +7,7 @@ import "C"
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"go.temporal.io/server/common/persistence"
 )
 
 // rerun runs an operation of a store, and runs it again when one of its transactions met a conflict
@@ -23,8 +20,7 @@ import (
 //
 // What the database refuses for what it is gets an error that Temporal does not repeat: see refusal.
 //
-// A commit that was not answered is Temporal's timeout: its own retries let it pass, and the shard is
-// acquired again, which settles it.
+// A commit that was not answered is a timeout: see unknownOutcome.
 func rerun[Q, A any](ctx context.Context, e *engine, operation string, run func(context.Context, Q) (A, error), request Q) (A, error) {
 	return operate(ctx, e, operation, func(ctx context.Context) (A, error) { return retried(ctx, operation, run, request) })
 }
@@ -38,7 +34,7 @@ func retried[Q, A any](ctx context.Context, operation string, run func(context.C
 			return got, nil
 		}
 		if o.unknown != nil {
-			return got, &persistence.TimeoutError{Msg: fmt.Sprintf("%s: %s", operation, o.unknown.Error())}
+			return got, unknownOutcome(operation, o.unknown)
 		}
 		if o.condition != nil {
 			if condition := conditionError(o.condition); condition != nil {

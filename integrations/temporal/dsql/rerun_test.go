@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/persistence"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 )
@@ -106,15 +107,21 @@ func TestNothingElseIsRunAgain(t *testing.T) {
 
 func TestUnknownCommitIsATimeout(t *testing.T) {
 	d := open(t, 10)
-	runs := 0
-	err := rerunErr(context.Background(), d.e, "test", func(ctx context.Context, _ struct{}) error {
-		runs++
-		note(ctx, true, &Error{Op: "Commit", Message: "no answer", rc: rcCommitUnknown})
-		return errors.New("text")
-	}, struct{}{})
-	var timeout *persistence.TimeoutError
-	if runs != 1 || !errors.As(err, &timeout) {
-		t.Fatalf("%d runs: %v", runs, err)
+	var ofShard *persistence.TimeoutError
+	var outside *serviceerror.DeadlineExceeded
+	for operation, timeout := range map[string]any{
+		"RangeCompleteHistoryTasks": &ofShard, "ForkHistoryBranch": &ofShard, "GetOrCreateShard": &ofShard,
+		"CreateTaskQueue": &outside, "CreateNamespace": &outside, "CreateOrUpdateNexusEndpoint": &outside,
+	} {
+		runs := 0
+		err := rerunErr(context.Background(), d.e, operation, func(ctx context.Context, _ struct{}) error {
+			runs++
+			note(ctx, true, &Error{Op: "Commit", Message: "no answer", rc: rcCommitUnknown})
+			return errors.New("text")
+		}, struct{}{})
+		if runs != 1 || !errors.As(err, timeout) {
+			t.Errorf("%s: %d runs: %T: %v", operation, runs, err, err)
+		}
 	}
 }
 

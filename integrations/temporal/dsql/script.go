@@ -14,7 +14,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/server/common/persistence"
 )
 
 // step has the layout of struct bridge_step.
@@ -206,7 +205,7 @@ func scriptedErr[Q any](ctx context.Context, e *engine, operation string, p *pla
 func scriptError(operation string, failed *Error) error {
 	switch C.dsql_rc_class(C.enum_dsql_rc(failed.rc)) {
 	case C.DSQL_CLASS_UNKNOWN:
-		return &persistence.TimeoutError{Msg: fmt.Sprintf("%s: %s", operation, failed.Error())}
+		return unknownOutcome(operation, failed)
 	case C.DSQL_CLASS_RETRY, C.DSQL_CLASS_BUSY, C.DSQL_CLASS_LOST:
 		return notApplied(failed)
 	}

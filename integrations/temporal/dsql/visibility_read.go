@@ -6,10 +6,8 @@ package dsql
 import "C"
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -336,30 +334,4 @@ func visibilityRun(c *visibilityCursor, types searchattribute.NameTypeMap) (*sto
 		run.SearchAttributes, err = visibilityAttributes(attributes, types)
 	}
 	return run, err
-}
-
-// visibilityAttributes: those that Temporal knows, with their types. Numbers stay as they were written.
-func visibilityAttributes(object []byte, types searchattribute.NameTypeMap) (*commonpb.SearchAttributes, error) {
-	var all map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	decoder.UseNumber()
-	if err := decoder.Decode(&all); err != nil {
-		return nil, serviceerror.NewInternalf("search attributes can't be read: %v", err)
-	}
-	for name, value := range all {
-		kind, err := types.GetType(name)
-		if err != nil {
-			delete(all, name)
-			continue
-		}
-		if one, ok := value.(string); ok && kind == enumspb.INDEXED_VALUE_TYPE_DATETIME {
-			if at, err := time.Parse(time.RFC3339Nano, one); err == nil {
-				all[name] = at
-			}
-		}
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return searchattribute.Encode(all, &types)
 }

@@ -23,10 +23,10 @@ static int listen_at(struct bridge_watch *made, struct bridge_engine *engine, co
 {
     const struct dsql_pool_options *o = &engine->options;
     made->source = (struct dsql_status_pool){
-        engine->pool, o->base_lifetime_ns + o->lifetime_jitter_ns / 2, o->guard_window_ns};
+        engine->pool, o->lifetime.base_ns + o->lifetime.jitter_ns / 2, o->lifetime.guard_window_ns};
     const struct dsql_status_options options = {.title = "temporal-dsql-server",
-                                                .endpoint = o->endpoint,
-                                                .user = o->user,
+                                                .endpoint = o->connection.endpoint,
+                                                .user = o->connection.user,
                                                 .metrics = engine->metrics,
                                                 .look = dsql_status_look_at_pool,
                                                 .look_arg = &made->source,

@@ -30,7 +30,8 @@ import (
 // the same names makes the same rows.
 type world struct {
 	t         *testing.T
-	f         *factory // nil on PostgreSQL
+	f         *factory                     // nil on PostgreSQL
+	factory   persistence.DataStoreFactory // of its stores
 	w         *wire
 	shard     int32
 	rangeID   int64
@@ -74,7 +75,7 @@ func blob(text string) *commonpb.DataBlob {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	f, w := openCounted(t)
-	o := &world{t: t, f: f, w: w, rangeID: 7, shard: rand.Int31(), namespace: fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint32())}
+	o := &world{t: t, f: f, factory: f, w: w, rangeID: 7, shard: rand.Int31(), namespace: fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint32())}
 	o.scripts, o.stock = storesOf(t, f), storesOf(t, f.Factory)
 	o.makeShard()
 	return o
@@ -94,7 +95,7 @@ func stockWorld(t *testing.T, of *world) *world {
 	}
 	f := persistencesql.NewFactory(cfg, resolver.NewNoopResolver(), "test", log.NewTestLogger(), metrics.NoopMetricsHandler, serialization.NewSerializer())
 	t.Cleanup(f.Close)
-	p := &world{t: t, rangeID: of.rangeID, shard: of.shard, namespace: of.namespace, stock: storesOf(t, f)}
+	p := &world{t: t, factory: f, rangeID: of.rangeID, shard: of.shard, namespace: of.namespace, stock: storesOf(t, f)}
 	p.makeShard()
 	return p
 }

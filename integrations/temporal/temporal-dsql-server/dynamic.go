@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/common/log"
 	"gopkg.in/yaml.v3"
 
 	"libdsql/integrations/temporal/dsql"
@@ -73,15 +74,35 @@ var development = map[string]any{
 	"frontend.enableBatchOperationsForStandaloneActivities": true,
 }
 
-// dynamicConfig is the server's dynamic configuration: none of ours if the configuration names one, else the limits,
-// with the embedded configuration what start-dev has, and over both what the command line says.
-func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) {
-	if cfg.DynamicConfigClient != nil {
-		if len(o.dynamic) > 0 {
-			return nil, errors.New("--dynamic-config-value: the configuration has a dynamicConfigClient; write the values into its file")
+// layered is a dynamic configuration of the operator's, over what the server sets by itself: a file that says nothing of a
+// setting takes none away.
+type layered struct {
+	*dynamicconfig.FileBasedClient
+	below dynamicconfig.StaticClient
+}
+
+func (l layered) over(key dynamicconfig.Key, values []dynamicconfig.ConstrainedValue) []dynamicconfig.ConstrainedValue {
+	return append(slices.Clip(values), l.below.GetValue(key)...) // of two that fit, Temporal takes the first
+}
+
+func (l layered) GetValue(key dynamicconfig.Key) []dynamicconfig.ConstrainedValue {
+	return l.over(key, l.FileBasedClient.GetValue(key))
+}
+
+// Subscribe tells what changed in the file.
+func (l layered) Subscribe(update dynamicconfig.ClientUpdateFunc) (cancel func()) {
+	return l.FileBasedClient.Subscribe(func(changed map[dynamicconfig.Key][]dynamicconfig.ConstrainedValue) {
+		whole := map[dynamicconfig.Key][]dynamicconfig.ConstrainedValue{}
+		for key, values := range changed {
+			whole[key] = l.over(key, values)
 		}
-		return nil, nil
-	}
+		update(whole)
+	})
+}
+
+// dynamicConfig is the server's dynamic configuration: the limits and endings, with the embedded configuration what
+// start-dev has, and over them what the command line says, or the file that the configuration names.
+func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) {
 	values := dynamicconfig.StaticClient{}
 	add := func(more map[string]any) {
 		for key, value := range more {
@@ -90,6 +111,16 @@ func dynamicConfig(cfg *config.Config, o options) (dynamicconfig.Client, error) 
 	}
 	add(limits())
 	add(endings)
+	if file := cfg.DynamicConfigClient; file != nil {
+		if len(o.dynamic) > 0 {
+			return nil, errors.New("--dynamic-config-value: the configuration has a dynamicConfigClient; write the values into its file")
+		}
+		client, err := dynamicconfig.NewFileBasedClient(file, log.NewZapLogger(log.BuildZapLogger(cfg.Log)), make(chan any))
+		if err != nil {
+			return nil, fmt.Errorf("dynamicConfigClient: %w", err)
+		}
+		return layered{client, values}, nil
+	}
 	if o.file == "" {
 		add(development)
 	}

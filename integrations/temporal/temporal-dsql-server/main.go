@@ -198,24 +198,17 @@ func run() error {
 	}
 	if cluster != nil {
 		defer cluster.Close()
-		if dynamic != nil {
-			fmt.Println("The store carries Temporal's limits: " + describeLimits())
-		} else {
-			fmt.Println("The store carries at most, whatever the dynamic configuration says: " + describeLimits())
-		}
+		fmt.Println("The store carries Temporal's limits: " + describeLimits())
 	}
 	services := strings.Split(o.services, ",")
-	with := []temporal.ServerOption{
+	server, err := temporal.NewServer(
 		temporal.ForServices(services),
 		temporal.WithConfig(cfg),
+		temporal.WithDynamicConfigClient(dynamic),
 		temporal.WithCustomDataStoreFactory(dsql.DataStore),
 		temporal.WithCustomVisibilityStoreFactory(dsql.VisibilityStores),
 		temporal.InterruptOn(interrupted(cluster)),
-	}
-	if dynamic != nil {
-		with = append(with, temporal.WithDynamicConfigClient(dynamic))
-	}
-	server, err := temporal.NewServer(with...)
+	)
 	if err != nil {
 		return err
 	}

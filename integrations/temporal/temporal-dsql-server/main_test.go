@@ -2,9 +2,12 @@ package main
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
@@ -90,9 +93,21 @@ func TestDynamicValues(t *testing.T) {
 	if client, err = dynamicConfig(&config.Config{}, options{file: "f"}); err != nil || len(client.GetValue(dynamicconfig.MakeKey("activity.enableStandalone"))) != 0 {
 		t.Errorf("with a configuration file: %v", err)
 	}
-	own := &config.Config{DynamicConfigClient: &dynamicconfig.FileBasedClientConfig{}}
-	if client, err = dynamicConfig(own, options{}); client != nil || err != nil {
-		t.Errorf("a dynamic configuration of its own: %v, %v", client, err)
+	own := &config.Config{DynamicConfigClient: &dynamicconfig.FileBasedClientConfig{PollInterval: time.Minute}}
+	if _, err = dynamicConfig(own, options{}); err == nil {
+		t.Error("a dynamic configuration that is not there is taken")
+	}
+	own.DynamicConfigClient.Filepath = filepath.Join(t.TempDir(), "dynamic.yaml")
+	if err = os.WriteFile(own.DynamicConfigClient.Filepath, []byte("limit.maxIDLength:\n- value: 30\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if client, err = dynamicConfig(own, options{}); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{"limit.maxIDLength": 30, "history.TaskDLQErrorPattern": dsql.Refused} {
+		if values := client.GetValue(dynamicconfig.MakeKey(key)); len(values) != 1 || values[0].Value != want {
+			t.Errorf("%s, with a file: %v", key, values)
+		}
 	}
 	if _, err = dynamicConfig(own, options{dynamic: given}); err == nil {
 		t.Error("values that nobody would read are taken")

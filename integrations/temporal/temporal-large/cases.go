@@ -106,12 +106,19 @@ func (t *tester) start(ctx context.Context, o client.StartWorkflowOptions, workf
 	return run, nil
 }
 
-// again repeats what the server could not answer because it did not hear of its own commit: it says DeadlineExceeded,
-// which the SDK leaves to its caller. What is repeated has an id, and counts once.
+// isLost tells whether the server did not hear of its own commit. It says DeadlineExceeded then, which the SDK leaves to its
+// caller, and Unavailable until it knows its shard again, which the SDK repeats only in its own calls.
+func isLost(err error) bool {
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, away := errors.AsType[*serviceerror.Unavailable](err)
+	return late || away
+}
+
+// again repeats what the server could not answer. What is repeated has an id, and counts once.
 func again(ctx context.Context, call func() error) error {
 	for {
 		err := call()
-		if _, unknown := errors.AsType[*serviceerror.DeadlineExceeded](err); !unknown || ctx.Err() != nil {
+		if !isLost(err) || ctx.Err() != nil {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)

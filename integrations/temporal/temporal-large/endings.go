@@ -14,6 +14,11 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/server/api/adminservice/v1"
+	taskqueuespb "go.temporal.io/server/api/taskqueue/v1"
+	"go.temporal.io/server/common/dynamicconfig"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 const nobody = "nobody" // a task queue without a worker
@@ -53,7 +58,10 @@ func (t *tester) remove(ctx context.Context, id, run string) error {
 func (t *tester) gone(ctx context.Context, id, run string) error {
 	err := t.remove(ctx, id, run)
 	for err == nil {
-		_, err = t.DescribeWorkflowExecution(ctx, id, run)
+		err = again(ctx, func() error {
+			_, err := t.DescribeWorkflowExecution(ctx, id, run)
+			return err
+		})
 		time.Sleep(100 * time.Millisecond)
 	}
 	if isGone(err) {
@@ -267,12 +275,20 @@ func (t *tester) removeAll() error {
 	return err
 }
 
-// drained waits until a task queue has nothing to hand out.
+// drained waits until a task queue has nothing to hand out. Of tasks whose commit was lost matching counts too many, on
+// every store, until it has a reason to look: a queue that is unloaded is read anew.
 func (t *tester) drained(ctx context.Context, queue string, kind enumspb.TaskQueueType) error {
-	for {
-		state, err := t.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-			Namespace: t.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: kind, ReportStats: true,
+	for looks := 1; ; looks++ {
+		var state *workflowservice.DescribeTaskQueueResponse
+		err := again(ctx, func() (err error) {
+			state, err = t.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+				Namespace: t.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: kind, ReportStats: true,
+			})
+			return err
 		})
+		if err == nil && state.GetStats().GetApproximateBacklogCount() > 0 && t.lossy && looks%20 == 0 {
+			err = t.unload(ctx, queue, kind)
+		}
 		if err != nil || state.GetStats().GetApproximateBacklogCount() == 0 {
 			return err
 		}
@@ -280,10 +296,36 @@ func (t *tester) drained(ctx context.Context, queue string, kind enumspb.TaskQue
 	}
 }
 
-// removeRuns deletes until a list is empty.
+// unload has matching forget the partitions of a task queue; whoever polls loads them again.
+func (t *tester) unload(ctx context.Context, queue string, kind enumspb.TaskQueueType) error {
+	c, err := grpc.NewClient(t.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	partitions := dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(dynamicconfig.NewNoopCollection())(t.namespace, queue, kind)
+	for i := range partitions {
+		_, err := adminservice.NewAdminServiceClient(c).ForceUnloadTaskQueuePartition(ctx, &adminservice.ForceUnloadTaskQueuePartitionRequest{
+			Namespace: t.namespace,
+			TaskQueuePartition: &taskqueuespb.TaskQueuePartition{
+				TaskQueue: queue, TaskQueueType: kind, PartitionId: &taskqueuespb.TaskQueuePartition_NormalPartitionId{NormalPartitionId: int32(i)},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("unload task queue %s: %w", queue, err)
+		}
+	}
+	return nil
+}
+
+// removeRuns terminates and deletes until a list is empty. What was not heard of is listed again.
 func (t *tester) removeRuns(ctx context.Context) error {
 	for {
-		page, err := t.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, PageSize: 1000})
+		var page *workflowservice.ListWorkflowExecutionsResponse
+		err := again(ctx, func() (err error) {
+			page, err = t.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: t.namespace, PageSize: 1000})
+			return err
+		})
 		if err != nil || len(page.GetExecutions()) == 0 {
 			return err
 		}
@@ -309,4 +351,23 @@ func (t *tester) removeRuns(ctx context.Context) error {
 		}
 		time.Sleep(500 * time.Millisecond) // visibility follows
 	}
+}
+
+// scanHistory runs Temporal's own scanner of history, which deletes branches that no run has. An attempt to reset whose
+// commit was lost leaves one: the branch is made before the run, on every store.
+func scanHistory(o options) error {
+	ctx, cancel := context.WithTimeout(context.Background(), o.limit)
+	defer cancel()
+	c, err := client.DialContext(ctx, client.Options{HostPort: o.address, Namespace: "temporal-system", Logger: silent})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: "scan-" + uuid(), TaskQueue: "temporal-sys-history-scanner-taskqueue-0",
+	}, "temporal-sys-history-scanner-workflow")
+	if err != nil {
+		return err
+	}
+	return run.Get(ctx, nil)
 }

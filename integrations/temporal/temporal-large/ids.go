@@ -41,17 +41,38 @@ func (t *tester) ids(unit string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c := &idsCase{tester: t, unit: unit}
 		c.queue = &taskqueuepb.TaskQueue{Name: c.id('q')}
-		if err := c.create(ctx); err != nil {
-			return err
+		for {
+			err := c.whole(ctx)
+			if !t.lossy || !isLost(err) || ctx.Err() != nil {
+				return err
+			}
+			if err := c.discard(ctx); err != nil { // a lost answer: the case begins anew
+				return err
+			}
 		}
-		if err := c.begin(ctx); err != nil {
-			return err
-		}
-		if err := c.finish(ctx); err != nil {
-			return err
-		}
-		return t.gone(ctx, c.made.WorkflowId, c.made.RunId)
 	}
+}
+
+// whole is the workflow from its start to its deletion.
+func (c *idsCase) whole(ctx context.Context) error {
+	c.made = nil
+	for _, part := range []func(context.Context) error{c.create, c.begin, c.finish} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return c.gone(ctx, c.made.WorkflowId, c.made.RunId)
+}
+
+// discard ends and deletes the run, if there is one.
+func (c *idsCase) discard(ctx context.Context) error {
+	if c.made == nil {
+		return nil
+	}
+	if err := c.terminate(ctx, c.made.WorkflowId, c.made.RunId); err != nil {
+		return err
+	}
+	return c.gone(ctx, c.made.WorkflowId, c.made.RunId)
 }
 
 func (c *idsCase) create(ctx context.Context) error {

@@ -1,7 +1,8 @@
 // temporal-large runs workflows with what Temporal allows and databases seldom see: payloads of up to 2 MB wherever
 // one can be, thousands of things in one workflow task, thousands of signals, a history of 50 MB, what people do to
 // such workflows afterwards, and what is refused. One line for each case: its name, how it ended and how long it
-// took; with --json one object. With --delete all runs are terminated and deleted at the end.
+// took; with --json one object. With --delete all runs are terminated and deleted at the end. With --scan Temporal's
+// scanner of history is run instead, which a server with the worker service has.
 package main
 
 import (
@@ -78,6 +79,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "one JSON object for each case")
 	flag.BoolVar(&o.clean, "delete", false, "terminate and delete all runs of the namespace at the end")
 	only := flag.String("cases", ".", "regular expression of the names of cases")
+	scan := flag.Bool("scan", false, "run Temporal's scanner of history, and nothing else")
 	list := flag.Bool("list", false, "print the names of the cases")
 	flag.Parse()
 	o.only = regexp.MustCompile(*only)
@@ -87,16 +89,25 @@ func main() {
 		}
 		return
 	}
+	if *scan {
+		if err := scanHistory(o); err != nil {
+			fmt.Fprintln(os.Stderr, "temporal-large: scan:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "temporal-large:", err)
 		os.Exit(1)
 	}
 }
 
+var silent = sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+
 func run(o options) error {
 	tried := newAttempts()
 	c, err := client.Dial(client.Options{
-		HostPort: o.address, Namespace: o.namespace, Logger: sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		HostPort: o.address, Namespace: o.namespace, Logger: silent,
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(tried.watch)}},
 	})
 	if err != nil {

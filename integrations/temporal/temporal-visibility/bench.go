@@ -6,19 +6,24 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/common/namespace"
+	"go.temporal.io/server/common/persistence/visibility/manager"
 )
 
 // What writes, lists and counts take in two stores that hold the same runs, in turns and in one go.
 
-// soldRuns is how many runs share a value of the keyword, and types how many types of workflow there are.
+// soldRuns is how many runs share a value of the keyword, types how many types of workflow there are, and writtenMost how
+// many runs are measured as they are written.
 const (
-	soldRuns = 500
-	types    = 20
+	soldRuns    = 500
+	types       = 20
+	writtenMost = 20_000
 )
 
 // producedAt is run number i of a namespace in production: one in twenty is open, the others are closed and most of them
@@ -92,7 +97,8 @@ func produce(o options, s *tried, from, to int, both bool, progress func(int)) (
 type question struct {
 	name  string
 	query query
-	page  int // which one of the list
+	page  int    // which one of the list
+	run   string // a run that is asked for alone: what the way to the database takes by itself
 }
 
 func questions(o options) []question {
@@ -108,6 +114,7 @@ func questions(o options) []question {
 	}
 	after := &node{name: "StartTime", operator: ">=", arguments: []string{quoted(middle.start.Format(time.RFC3339Nano))}}
 	all := []question{
+		{name: "one run, by its id", run: middle.runID},
 		{name: "all"},
 		{name: "running", query: query{where: where(is("ExecutionStatus", "Running"))}},
 		{name: "a type, failed", query: query{where: where(is("WorkflowType", "type-07"), is("ExecutionStatus", "Failed"))}},
@@ -130,6 +137,12 @@ const benchPage = 100
 // answer asks once: how long it took, and how much came. The pages before the one that is measured are not.
 func (q *question) answer(s *tried, token []byte) (time.Duration, int64, []byte, error) {
 	begin := time.Now()
+	if q.run != "" {
+		_, err := s.GetWorkflowExecution(context.Background(), &manager.GetWorkflowExecutionRequest{
+			NamespaceID: namespace.ID(q.query.namespace), RunID: q.run,
+		})
+		return time.Since(begin), 1, nil, err
+	}
 	if q.query.groupBy != "" {
 		counted, err := q.query.countOn(s)
 		if err != nil {
@@ -148,7 +161,7 @@ func (q *question) answer(s *tried, token []byte) (time.Duration, int64, []byte,
 // work on the machine.
 type result struct{ median, least time.Duration }
 
-// measure asks both stores in turns. The answers must be as many.
+// measure asks the stores in turns. The answers must be as many.
 func (q *question) measure(o options, stores []*tried) ([]result, int64, error) {
 	tokens := make([][]byte, len(stores))
 	for i, s := range stores {
@@ -174,29 +187,40 @@ func (q *question) measure(o options, stores []*tried) ([]result, int64, error) 
 		slices.Sort(times[i])
 		results[i] = result{median: times[i][len(times[i])/2], least: times[i][0]}
 	}
-	if counts[0] != counts[1] {
-		return nil, 0, fmt.Errorf("%s: %d in %s, %d in %s", q.name, counts[0], stores[0].name, counts[1], stores[1].name)
+	for i := range counts {
+		if counts[i] != counts[0] {
+			return nil, 0, fmt.Errorf("%s: %d in %s, %d in %s", q.name, counts[0], stores[0].name, counts[i], stores[i].name)
+		}
 	}
 	return results, counts[0], nil
 }
 
-func bench(out io.Writer, o options, reference, subject *tried) error {
-	stores := []*tried{reference, subject}
-	_, _ = fmt.Fprintf(out, "seed %d: %d runs, the last %d of them measured as they are written, %d at once\n", o.seed, o.runs, o.runs/10, o.at)
-	last := o.runs - o.runs/10
+// bench fills the first and the last of the stores, and asks all of them: one between is the first by another way.
+func bench(out io.Writer, o options, all []*tried) error {
+	stores := []*tried{all[0], all[len(all)-1]}
+	measured := min(o.runs/10, writtenMost)
+	last := o.runs - measured
+	_, _ = fmt.Fprintf(out, "seed %d: %d runs, the last %d of them measured as they are written, %d at once\n", o.seed, o.runs, measured, o.at)
 	var speed [2]float64
 	if !o.kept {
 		for _, s := range stores {
 			var mutex sync.Mutex
 			said := time.Now()
-			took, err := produce(o, s, 0, last, false, func(done int) {
+			progress := func(done int) {
 				mutex.Lock()
 				defer mutex.Unlock()
 				if time.Since(said) > 20*time.Second {
 					said = time.Now()
 					_, _ = fmt.Fprintf(out, "    %s: %d of %d\n", s.name, done, last)
 				}
-			})
+			}
+			var took time.Duration
+			var err error
+			if o.bulk {
+				took, err = load(o, s, last, progress)
+			} else {
+				took, err = produce(o, s, 0, last, false, progress)
+			}
 			if err != nil {
 				return err
 			}
@@ -220,18 +244,28 @@ func bench(out io.Writer, o options, reference, subject *tried) error {
 		_, _ = fmt.Fprintf(out, "%-28s %10s %12s %12s %10s\n", "", "", "stock", "this store", "ratio")
 		_, _ = fmt.Fprintf(out, "%-28s %10s %12.0f %12.0f %10.2f\n", "runs written a second", "", speed[0], speed[1], speed[1]/speed[0])
 	}
-	_, _ = fmt.Fprintf(out, "%-28s %10s %34s   %34s\n", "", "", "median: stock, this store, ratio", "least: stock, this store, ratio")
+	_, _ = fmt.Fprintf(out, "milliseconds, median | least: stock%s, this store, ratio\n", map[bool]string{true: ", stock by the same way"}[len(all) > 2])
 	for _, q := range questions(o) {
-		results, count, err := q.measure(o, stores)
+		results, count, err := q.measure(o, all)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(out, "%-28s %10d %s   %s\n", q.name, count, compared(results[0].median, results[1].median),
-			compared(results[0].least, results[1].least))
+		var medians, leasts []time.Duration
+		for _, r := range results {
+			medians, leasts = append(medians, r.median), append(leasts, r.least)
+		}
+		_, _ = fmt.Fprintf(out, "%-28s %10d %s | %s\n", q.name, count, compared(medians), compared(leasts))
 	}
 	return nil
 }
 
-func compared(stock, own time.Duration) string {
-	return fmt.Sprintf("%9.2f ms %9.2f ms %10.3f", stock.Seconds()*1000, own.Seconds()*1000, own.Seconds()/stock.Seconds())
+// compared shows times, and the last as a multiple of the one before it: the same store's by the same way, if there is one.
+func compared(times []time.Duration) string {
+	var line strings.Builder
+	for _, t := range times {
+		fmt.Fprintf(&line, " %8.2f", t.Seconds()*1000)
+	}
+	last := len(times) - 1
+	fmt.Fprintf(&line, " %7.3f", times[last].Seconds()/times[last-1].Seconds())
+	return line.String()
 }

@@ -16,19 +16,21 @@ const usage = `Usage: temporal-visibility diff|bench [OPTION...]
 
 A store is dsql (the cluster of the environment), sqlite (in memory) or the
 directory of the socket of a PostgreSQL with Temporal's visibility in its
-database 'visibility', user 'stock'.
+database 'visibility', user 'stock'; tls:PORT:CERTIFICATE is such a one behind a
+relay on this port of this machine, which has this certificate.
 
 Options:
 `
 
 type options struct {
 	reference, subject string
+	also               string
 	seed               uint64
 	runs, queries      int
 	only               int
 	at                 int
 	rounds             int
-	kept               bool
+	kept, bulk         bool
 }
 
 func parse(arguments []string) (string, options) {
@@ -36,6 +38,7 @@ func parse(arguments []string) (string, options) {
 	flags := flag.NewFlagSet("temporal-visibility", flag.ExitOnError)
 	flags.StringVar(&o.reference, "reference", "sqlite", "the `STORE` that is right")
 	flags.StringVar(&o.subject, "subject", "dsql", "the `STORE` that is tried")
+	flags.StringVar(&o.also, "also", "", "bench: the reference by another way, for questions, a `STORE`")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the runs and the queries")
 	flags.IntVar(&o.runs, "runs", 2000, "how many runs")
 	flags.IntVar(&o.queries, "queries", 1000, "how many queries")
@@ -43,6 +46,7 @@ func parse(arguments []string) (string, options) {
 	flags.IntVar(&o.at, "at", 8, "how many writers or queries at once")
 	flags.IntVar(&o.rounds, "rounds", 21, "bench: how often each list and count is asked")
 	flags.BoolVar(&o.kept, "kept", false, "the stores hold the runs of this seed already")
+	flags.BoolVar(&o.bulk, "bulk", false, "bench: runs that are not measured are written many at once, past the stores")
 	flags.Usage = func() {
 		fmt.Fprint(os.Stderr, usage)
 		flags.PrintDefaults()
@@ -71,7 +75,16 @@ func run() error {
 	case "diff":
 		return diff(os.Stdout, o, reference, subject)
 	case "bench":
-		return bench(os.Stdout, o, reference, subject)
+		stores := []*tried{reference, subject}
+		if o.also != "" {
+			also, err := openStore(o.also)
+			if err != nil {
+				return err
+			}
+			defer also.Close()
+			stores = []*tried{reference, also, subject}
+		}
+		return bench(os.Stdout, o, stores)
 	default:
 		return fmt.Errorf("there is no command %s", command)
 	}

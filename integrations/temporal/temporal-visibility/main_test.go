@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/server/common/searchattribute/sadefs"
 )
 
-func opened(t *testing.T, suffix string) *tried {
+func openedFor(t *testing.T, suffix string) *tried {
 	t.Helper()
 	s, err := openStore("sqlite:" + t.Name() + suffix)
 	if err != nil {
@@ -33,7 +33,7 @@ var small = options{seed: 7, runs: 200, queries: 120, only: -1, at: 2}
 // Two stores of the same kind answer the same.
 func TestSameStores(t *testing.T) {
 	var said bytes.Buffer
-	if err := diff(&said, small, opened(t, "a"), opened(t, "b")); err != nil {
+	if err := diff(&said, small, openedFor(t, "a"), openedFor(t, "b")); err != nil {
 		t.Errorf("%v:\n%s", err, &said)
 	}
 	if !strings.Contains(said.String(), " 0 other differences") {
@@ -69,9 +69,9 @@ func (b forgetful) CountWorkflowExecutions(ctx context.Context, request *manager
 func foundOf(t *testing.T, wrong func(store.VisibilityStore) store.VisibilityStore) string {
 	t.Helper()
 	var said bytes.Buffer
-	subject := opened(t, "b")
+	subject := openedFor(t, "b")
 	subject.VisibilityStore = wrong(subject.VisibilityStore)
-	if err := diff(&said, small, opened(t, "a"), subject); err == nil {
+	if err := diff(&said, small, openedFor(t, "a"), subject); err == nil {
 		t.Fatalf("nothing is found:\n%s", &said)
 	}
 	return said.String()
@@ -105,7 +105,7 @@ func TestForgottenGroupIsFound(t *testing.T) {
 
 // Runs are the same if, and only if, all that is said of them is.
 func TestSameIsWhatWordsSay(t *testing.T) {
-	s := opened(t, "")
+	s := openedFor(t, "")
 	o := small
 	if _, err := fill(o, s); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.temporal.io/server/chasm"
+	"go.temporal.io/server/common/auth"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
@@ -89,11 +90,17 @@ func openStore(name string) (*tried, error) {
 			PluginName: "sqlite", DatabaseName: name, ConnectAddr: "localhost", ConnectProtocol: "tcp",
 			ConnectAttributes: map[string]string{"mode": "memory", "cache": "private"}, MaxConns: 1, MaxIdleConns: 1,
 		})
+	case strings.HasPrefix(name, "tls:"):
+		port, certificate, _ := strings.Cut(strings.TrimPrefix(name, "tls:"), ":")
+		return stock(config.SQL{
+			PluginName: "postgres12_pgx", DatabaseName: "visibility", ConnectAddr: "127.0.0.1:" + port, ConnectProtocol: "tcp", User: "stock",
+			MaxConns: 20, MaxIdleConns: 20, TLS: &auth.TLS{Enabled: true, CaFile: certificate},
+		})
 	case strings.HasPrefix(name, "/"):
 		return stock(config.SQL{
 			PluginName: "postgres12_pgx", DatabaseName: "visibility", ConnectAddr: "127.0.0.1:5432", ConnectProtocol: "tcp",
 			ConnectAttributes: map[string]string{"host": name}, User: "stock", MaxConns: 20, MaxIdleConns: 20,
 		})
 	}
-	return nil, fmt.Errorf("%s: a store is dsql, sqlite or the directory of a socket", name)
+	return nil, fmt.Errorf("%s: a store is dsql, sqlite, tls:PORT:CERTIFICATE or the directory of a socket", name)
 }

@@ -39,15 +39,9 @@ fi
 
 # dual_config FIRST SECOND: the embedded configuration with both stores of visibility.
 dual_config() {
-    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$scratch/stock" "$1" "$2" "${OPENSEARCH:-}" <<'PYTHON'
-import re, socket, sys
-text = open(sys.argv[1]).read()
-sockets = {}
-def free_port(match):
-    if match[1] not in sockets:
-        sockets[match[1]] = socket.create_server(("127.0.0.1", 0))
-    return str(sockets[match[1]].getsockname()[1])
-text = re.sub(r"\{\{\.Ports\.(\w+)\}\}", free_port, text)
+    PYTHONPATH=$root/integrations/temporal/test python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "$scratch/stock" "$1" "$2" "${OPENSEARCH:-}" <<'PYTHON'
+import embedded, re, sys
+text = embedded.read(sys.argv[1])
 text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- else\}\}\n(.*?)\{\{- end\}\}\n", r"\1", text, flags=re.S)
 text = text.replace("  visibilityStore: visibility\n", "  visibilityStore: %s\n  secondaryVisibilityStore: %s\n" % tuple(sys.argv[3:5]))
 stock = """      elasticsearch:
@@ -65,7 +59,6 @@ stock = """      elasticsearch:
         maxIdleConns: 20
 """ % sys.argv[2]
 text = text.replace("    visibility:\n", "    stock:\n" + stock + "    visibility:\n", 1)
-text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
 assert "{{" not in text, text
 print(text)
 PYTHON

@@ -61,6 +61,17 @@ start_server() {
 }
 starts=0 pid_a='' address_a='' pid_b='' # set by start_server
 
+# owned COUNT [RANGES]: waits until so many shards have an owner; with what ranges said of an earlier one, until each has a
+# new one. A shard that is acquired says 'shard status unknown', too.
+ranges() { ask 'select shard_id, range_id from shards order by shard_id'; }
+owned() {
+    for _ in $(seq 6000); do
+        if [ "$(ask 'select count(*) from shards where range_id > 0')" -ge "$1" ] && [ -z "$(comm -12 <(echo "${2:-}") <(ranges))" ]; then return 0; fi
+        sleep 0.1
+    done
+    fail "shards without an owner: $(ranges | xargs), before ${2:-}"
+}
+
 kill_server() { # kill_server PID SIGNAL
     kill "-$2" "$1"
     wait "$1" 2>/dev/null || true

@@ -35,7 +35,7 @@ run_stock_postgres() { # also after it has ended: until it answers, on the socke
         >"$scratch/stock.log" 2>&1 &
     stock_postgres=$!
     for _ in $(seq 6000); do
-        ! stock -c 'select' >/dev/null 2>&1 || return 0
+        [ "$(stock -c 'select 1' 2>/dev/null)" != 1 ] || return 0
         sleep 0.1
     done
     fail "the stock plugin's PostgreSQL does not answer: $(cat "$scratch/stock.log")"
@@ -68,15 +68,9 @@ make_stock_version() { # make_stock_version DATABASE VERSION
 
 # stock_config PORT: the embedded configuration with other stores, on this port or, if it is empty, on the socket.
 stock_config() {
-    python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "${1:-5432}" "${1:+127.0.0.1}" "$scratch/stock" <<'PYTHON'
-import re, socket, sys
-text = open(sys.argv[1]).read()
-sockets = {}
-def free_port(match):
-    if match[1] not in sockets:
-        sockets[match[1]] = socket.create_server(("127.0.0.1", 0))
-    return str(sockets[match[1]].getsockname()[1])
-text = re.sub(r"\{\{\.Ports\.(\w+)\}\}", free_port, text)
+    PYTHONPATH=$root/integrations/temporal/test python3 - "$root/integrations/temporal/temporal-dsql-server/embedded.yaml" "${1:-5432}" "${1:+127.0.0.1}" "$scratch/stock" <<'PYTHON'
+import embedded, re, sys
+text = embedded.read(sys.argv[1])
 def store(database):
     return """      sql:
         pluginName: postgres12_pgx
@@ -89,7 +83,6 @@ def store(database):
         maxIdleConns: 50
 """ % (database, sys.argv[2], sys.argv[3] or sys.argv[4])
 text = re.sub(r"\{\{- if \.Visibility\}\}.*?\{\{- end\}\}\n", store("visibility"), text, flags=re.S)
-text = text.replace("{{.LogLevel}}", "error").replace("{{.Shards}}", "4")
 text = text.replace("      customDatastore:\n        name: dsql\n", store("stock"))
 assert "{{" not in text, text
 print(text)

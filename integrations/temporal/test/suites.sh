@@ -14,7 +14,7 @@ start_stock_postgres
 make_stock_database
 export STOCK_POSTGRES=$scratch/stock # what the adapter answers is compared with what Temporal's own plugin answers
 # Tests look for files from their package's folder, as go runs them.
-of() { (cd "$root/integrations/temporal/$2" && timeout 1200 "$built/$1" -test.timeout 1190s) || fail "the tests of $2"; }
+of() { (cd "$root/integrations/temporal/$2" && timeout 7200 "$built/$1" -test.timeout 7190s) || fail "the tests of $2"; }
 of audit temporal-check
 of visibility temporal-visibility
 of server temporal-dsql-server
@@ -25,7 +25,7 @@ count() { grep -cE "^ *--- $1" "$scratch/suites.log" || true; }
 findings() { grep -A12 'Error Trace' "$scratch/suites.log" | cut -c1-300 | head -60 || tail -n 60 "$scratch/suites.log"; }
 
 status=0
-timeout 1200 "$built/suites" -test.v -test.timeout 1190s "$@" >"$scratch/suites.log" 2>&1 || status=$?
+timeout 7200 "$built/suites" -test.v -test.timeout 7190s "$@" >"$scratch/suites.log" 2>&1 || status=$?
 grep -E '^ *--- (FAIL|SKIP)' "$scratch/suites.log" | sed 's/^ *//' || true
 echo "suites: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
 [ $status = 0 ] || findings

@@ -9,8 +9,6 @@ start_cluster --port 0
 start_server a --port 0 --shards 32
 start_server b --port 0 --shards 32
 
-ranges() { ask 'select shard_id, range_id from shards order by 1'; }
-
 # b stands still until a has taken every shard that it takes, seen by the range ids.
 pause() { # pause N D: when so much of the workflows was started
     local before now taken=0 quiet=0

@@ -150,8 +150,8 @@ static void drop_before(TransactionId xid)
 }
 
 /*
- * Makes room, an eighth of the log at least, so that it pays. What every snapshot sees matters to
- * nobody. If that is not enough, the older half of the transactions in the log is given up, and the
+ * Makes room, an eighth of the log at least, so that it pays. What every snapshot sees is not
+ * needed. If that is not enough, the older half of the transactions in the log is given up, and the
  * floor rises.
  */
 static void make_room(int32 wanted)

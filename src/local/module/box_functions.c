@@ -56,7 +56,7 @@ static const struct {
     {"brin_summarize_*", OUTSIDE},
     {"brin_desummarize_*", OUTSIDE},
     {"gin_clean_pending_list", OUTSIDE},
-    /* The table of locks is everybody's: when one session fills it, nobody can log in. */
+    /* All sessions share the table of locks: when one of them fills it, no client can log in. */
     {"pg_advisory_*", OUTSIDE},
     {"pg_try_advisory_*", OUTSIDE},
     /* The endpoint's own session ends statements that wait for DDL. */

@@ -62,7 +62,7 @@ static int by_place(const void *a, const void *b)
     return ItemPointerCompare((ItemPointer)&x->tid, (ItemPointer)&y->tid);
 }
 
-/* Deletes the versions that are gone: nobody else has them in hand. */
+/* Deletes the versions that are gone: no other transaction works on them. */
 static void carry_out(void)
 {
     HTAB *versions = dsql_versions_all();

@@ -1,7 +1,8 @@
 #include "local/module/module.h"
 
-#include "local/first_sql.h"
 #include "local/module/dialect.h"
+#include "local/module/indexes.h"
+#include "local/process/first_sql.h"
 
 #include <access/sysattr.h>
 #include <access/table.h>
@@ -91,9 +92,14 @@ static void change_command(const RangeVar *table, AlterTableCmd *command)
 PlannedStmt *dsql_dialect_statement(PlannedStmt *statement)
 {
     ListCell *cell;
-    if (!IsA(statement->utilityStmt, AlterTableStmt))
+    bool index = IsA(statement->utilityStmt, IndexStmt);
+    if (!index && !IsA(statement->utilityStmt, AlterTableStmt))
         return statement;
     PlannedStmt *changed = copyObject(statement);
+    if (index) {
+        dsql_indexes_name_method((IndexStmt *)changed->utilityStmt);
+        return changed;
+    }
     const AlterTableStmt *alter = (AlterTableStmt *)changed->utilityStmt;
     foreach (cell, alter->cmds) {
         change_command(alter->relation, lfirst_node(AlterTableCmd, cell));

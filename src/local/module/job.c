@@ -7,9 +7,9 @@
  */
 #include "local/module/module.h"
 
-#include "local/base32_id.h"
-#include "local/first_sql.h"
 #include "local/module/job.h"
+#include "local/process/base32_id.h"
+#include "local/process/first_sql.h"
 
 #include <access/htup_details.h>
 #include <access/relation.h>
@@ -87,7 +87,7 @@ Datum dsql_job_id(PG_FUNCTION_ARGS)
     PG_RETURN_TEXT_P(cstring_to_text(id));
 }
 
-/* The index is there, and nobody may use it yet. */
+/* The index is there, and no query may use it yet. */
 static void mark_not_valid(Oid index)
 {
     Relation rows = table_open(IndexRelationId, RowExclusiveLock);

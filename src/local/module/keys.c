@@ -71,7 +71,7 @@ static void open_index(struct keyed_index *out, Relation rel, Relation index)
     }
 }
 
-/* While this transaction writes to the relation nobody can change its indexes. */
+/* While this transaction writes to the relation no other can change its indexes. */
 static struct keyed_relation *relation_of(Relation rel)
 {
     Oid oid = RelationGetRelid(rel);

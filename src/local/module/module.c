@@ -6,6 +6,7 @@
 #include "local/module/commit.h"
 #include "local/module/dialect.h"
 #include "local/module/gate.h"
+#include "local/module/indexes.h"
 #include "local/module/job.h"
 #include "local/module/table_am.h"
 
@@ -64,7 +65,12 @@ static void on_utility(PlannedStmt *asked, const char *text, bool read_only_tree
     ddl_depth += ddl;
     PG_TRY();
     {
+        bool lends = dsql_indexes_looks_for_btree(statement->utilityStmt);
+        if (lends)
+            dsql_indexes_lend_name();
         next(statement, text, read_only_tree, context, params, env, receiver, completion);
+        if (lends)
+            dsql_indexes_take_back_name();
     }
     PG_FINALLY();
     {

@@ -3,7 +3,7 @@
  * access method over PostgreSQL's heap, and the walls that keep clients from the machine.
  *
  *     module.c      loading: settings, shared memory, hooks, callbacks
- *     table_am.c    the access method: nobody ever meets a row in another's hands
+ *     table_am.c    the access method: no transaction meets a row that another has locked
  *     versions.c    what this transaction did to rows, remembered until COMMIT
  *     keys.c        the unique keys of the rows it wrote
  *     adjudicate.c  the log of what was committed, shared by all, and who conflicts with it
@@ -20,9 +20,10 @@
  *
  * How it works. An UPDATE inserts the new version and only remembers that the old one goes; DELETE
  * and row locks are only remembered. Until COMMIT all old versions are untouched in the heap: no
- * row is ever locked, so nobody waits. What a transaction itself deleted is hidden from it by the
- * access method. At COMMIT its effects are compared with those of everybody who committed since its
- * snapshot. Whoever conflicts fails; otherwise the effects are logged and the deletes carried out.
+ * row is ever locked, so no transaction waits. What a transaction itself deleted is hidden from it
+ * by the access method. At COMMIT its effects are compared with those of everybody who committed
+ * since its snapshot. Whoever conflicts fails; otherwise the effects are logged and the deletes
+ * carried out.
  *
  * This is compiled against PostgreSQL's headers and follows its rules: errors are thrown with
  * ereport(), memory belongs to contexts, a backend is single-threaded.

@@ -143,7 +143,7 @@ static bool index_fetch_tuple(struct IndexFetchTableData *scan, ItemPointer tid,
     SnapshotData memory;
     Snapshot ours = look_with(snapshot, &memory);
     if (snapshot->snapshot_type == SNAPSHOT_DIRTY && ours != snapshot) {
-        /* There is nobody to wait for. */
+        /* There is no transaction to wait for. */
         snapshot->xmin = snapshot->xmax = InvalidTransactionId;
         snapshot->speculativeToken = 0;
     }

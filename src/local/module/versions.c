@@ -70,7 +70,7 @@ void dsql_version_touch(Relation rel, const ItemPointerData *tid, bool own, enum
     if (own) {
         const struct dsql_version *version = dsql_version_find(rel, tid);
         if (!version || !version->stands_for_another)
-            return; /* nobody else can know a row that we inserted */
+            return; /* no other transaction can know a row that this one inserted */
         ItemPointerData identity = version->identity;
         dsql_version_get(rel, &identity)->modes |= mode;
         return;
@@ -121,7 +121,8 @@ HTAB *dsql_versions_all(void)
 
 void dsql_versions_roll_back(SubTransactionId subtransaction)
 {
-    /* Its own children, committed or not, have higher numbers; nobody else since it began. */
+    /* Its own children, committed or not, have higher numbers; no other subtransaction since it
+     * began. */
     while (removal_count > 0 && removals[removal_count - 1].subtransaction >= subtransaction) {
         const struct removal *removal = &removals[--removal_count];
         find(&removal->id)->gone = false;

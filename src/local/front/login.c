@@ -1,0 +1,295 @@
+/* Logging in: the startup packet, room for one more, the token, and who may be whom. */
+#include <stdio.h>
+
+#include "base/rng.h"
+#include "base/shown.h"
+#include "local/front/front.h"
+#include "local/front/rewrite.h"
+#include "local/process/first_sql.h"
+#include "local/rules/sql_set.h"
+#include "pgwire/frontend.h"
+#include "pgwire/put_backend.h"
+#include "pgwire/put_frontend.h"
+#include "pgwire/startup.h"
+
+enum { PARAMS_MAX = 64 };
+
+static const char full[] = "Unable to accept connection, too many open connections.";
+static const char too_fast[] = "Unable to accept connection, rate exceeded.";
+static const char denied[] = "unable to accept connection, access denied";
+
+/* What the service reports after login, as recorded; what follows the session is added to it. */
+static const struct {
+    struct dsql_span name, value;
+} parameters[] = {
+    {{"server_version", 14}, {DSQL_LOCAL_SERVER_VERSION, sizeof(DSQL_LOCAL_SERVER_VERSION) - 1}},
+    {{"server_encoding", 15}, {"UTF8", 4}},
+    {{"client_encoding", 15}, {"UTF8", 4}},
+    {{"DateStyle", 9}, {"ISO, MDY", 8}},
+    {{"IntervalStyle", 13}, {"postgres", 8}},
+    {{"TimeZone", 8}, {"UTC", 3}},
+    {{"integer_datetimes", 17}, {"on", 2}},
+    {{"standard_conforming_strings", 27}, {"on", 2}},
+    {{"is_superuser", 12}, {"off", 3}},
+    {{"default_transaction_read_only", 29}, {"off", 3}},
+    {{"in_hot_standby", 14}, {"off", 3}},
+};
+
+/* One -c name=value or --name=value of the startup parameter `options`. */
+static bool check_option(struct dsql_span name, struct dsql_sql_refusal *refusal)
+{
+    return dsql_span_eq(name, DSQL_SPAN("amzn-cluster-id")) ||
+           dsql_sql_setting_check_startup(name, refusal);
+}
+
+static bool check_options(struct dsql_span options, struct dsql_sql_refusal *refusal)
+{
+    struct dsql_pg_param setting;
+    /* PostgreSQL would split there too. */
+    for (size_t i = 0; i < options.len; i++) {
+        if (options.ptr[i] >= '\t' && options.ptr[i] <= '\r') {
+            dsql_sql_setting_refuse(DSQL_SPAN("options"), refusal);
+            return false;
+        }
+    }
+    while (dsql_pg_options_next(&options, &setting))
+        if (!check_option(setting.name, refusal))
+            return false;
+    return true;
+}
+
+static bool is_name(struct dsql_span s, const char *name)
+{
+    return dsql_span_eq(s, dsql_span_of(name));
+}
+
+/* Checks the parameters and keeps what PostgreSQL shall get. */
+static bool take_parameters(struct dsql_session *session, const struct dsql_pg_startup *startup,
+                            struct dsql_span user, struct dsql_sql_refusal *refusal)
+{
+    struct dsql_pg_param kept[PARAMS_MAX], param;
+    struct dsql_pg_params rest = startup->params;
+    size_t count = 0;
+    kept[count++] = dsql_local_secret_param(&session->front->pg->secrets.client);
+    /* Once each, as judged here: PostgreSQL must not choose another of two users. */
+    kept[count++] = (struct dsql_pg_param){DSQL_SPAN("user"), user};
+    kept[count++] = (struct dsql_pg_param){DSQL_SPAN("database"), DSQL_SPAN("postgres")};
+    while (dsql_pg_params_next(&rest, &param)) {
+        if (dsql_pg_param_is_option(param) || is_name(param.name, "user") ||
+            is_name(param.name, "database"))
+            continue;
+        if (is_name(param.name, "options")) {
+            if (!check_options(param.value, refusal))
+                return false;
+            /* -c amzn-cluster-id is for the front alone. */
+            if (memmem(param.value.ptr, param.value.len, "amzn-cluster-id", 15))
+                continue;
+        } else if (!dsql_sql_setting_check_startup(param.name, refusal)) {
+            return false;
+        }
+        if (dsql_sql_setting(param.name) == DSQL_SQL_SETTING_FRONT)
+            continue;
+        if (count == PARAMS_MAX) {
+            dsql_sql_refuse(refusal, "08P01", "too many parameters in the startup packet");
+            return false;
+        }
+        kept[count++] = param;
+    }
+    struct dsql_strbuf out;
+    dsql_strbuf_init_heap(&out, (size_t)2 * DSQL_PG_STARTUP_MOST);
+    dsql_pg_put_startup(&out, kept, count);
+    session->startup_len = out.len;
+    session->startup = dsql_strbuf_take(&out);
+    if (!session->startup)
+        dsql_sql_refuse(refusal, "53200", "out of memory");
+    return session->startup != NULL;
+}
+
+/* Refusals by a fault that is set. */
+static bool is_struck(struct dsql_session *session)
+{
+    static const struct {
+        enum dsql_fault fault;
+        const char *sqlstate, *message;
+    } strikes[] = {
+        {DSQL_FAULT_FULL, "53300", full},
+        {DSQL_FAULT_THROTTLE, "53400", too_fast},
+        {DSQL_FAULT_WAKING, "08006",
+         "unable to accept connection, waking up cluster, please retry later"},
+    };
+    for (size_t i = 0; i < DSQL_COUNT_OF(strikes); i++) {
+        if (!dsql_faults_strike(&session->front->faults, strikes[i].fault))
+            continue;
+        dsql_session_fatal(session, DSQL_LOCAL_FAULT, strikes[i].sqlstate, strikes[i].message, "");
+        return true;
+    }
+    return false;
+}
+
+/* Whether the cluster has room: both limits are the whole endpoint's. */
+static bool admit(struct dsql_session *session)
+{
+    struct dsql_front *front = session->front;
+    if (is_struck(session))
+        return false;
+    if ((int64_t)front->open >= front->options->open_max) {
+        dsql_session_fatal(session, DSQL_LOCAL_FULL, "53300", full, "");
+        return false;
+    }
+    struct dsql_mono now = dsql_front_now(front);
+    if (!dsql_bucket_take(&front->bucket, 1, now)) {
+        dsql_session_fatal(session, DSQL_LOCAL_RATE, "53400", too_fast, "");
+        return false;
+    }
+    session->admitted = true;
+    front->open++;
+    front->admissions[front->counts.admitted++ % DSQL_ADMISSIONS_MAX] = now.ns;
+    return true;
+}
+
+static void begin_login(struct dsql_session *session, const struct dsql_pg_startup *startup)
+{
+    unsigned char id[DSQL_BASE32_ID_BYTES];
+    dsql_random_bytes(id, sizeof(id));
+    dsql_base32_id(id, session->id);
+    struct dsql_span user = DSQL_SPAN(""), database = DSQL_SPAN("");
+    struct dsql_sql_refusal refusal;
+    struct dsql_strbuf name, wrong;
+    char wrong_memory[192];
+    (void)dsql_pg_params_get(startup->params, DSQL_SPAN("user"), &user);
+    if (!dsql_pg_params_get(startup->params, DSQL_SPAN("database"), &database))
+        database = user;
+    dsql_strbuf_init(&name, session->user, sizeof(session->user));
+    dsql_strbuf_add(&name, user);
+    dsql_strbuf_init(&wrong, wrong_memory, sizeof(wrong_memory));
+    dsql_strbuf_addf(&wrong, "database \"%s\" does not exist", dsql_shown(database).text);
+
+    if (!SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name))
+        dsql_session_fatal(session, DSQL_LOCAL_NO_SNI, "08006",
+                           "unable to accept connection, sni was not received", "");
+    else if (user.len == 0)
+        dsql_session_fatal(session, DSQL_LOCAL_PARAMETER, "28000",
+                           "no PostgreSQL user name specified in startup packet", "");
+    else if (!is_name(database, "postgres"))
+        dsql_session_fatal(session, DSQL_LOCAL_PARAMETER, "3D000", wrong.ptr, "");
+    else if (!take_parameters(session, startup, user, &refusal))
+        dsql_session_fatal(session, DSQL_LOCAL_PARAMETER, refusal.sqlstate, refusal.message, "");
+    else if (admit(session)) {
+        if (dsql_pg_startup_must_negotiate(startup, 0))
+            dsql_pg_put_negotiate_version(&session->to_client.bytes, 0, startup);
+        dsql_pg_put_auth_cleartext(&session->to_client.bytes);
+        session->state = DSQL_SESSION_PASSWORD;
+        dsql_pg_framer_expect(&session->from_client, &session->front->login_limits);
+    }
+}
+
+void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece *piece)
+{
+    struct dsql_pg_startup startup;
+    struct dsql_err err;
+    if (dsql_pg_startup_parse(piece->body, &startup, &err))
+        dsql_session_fatal(session, DSQL_LOCAL_PROTOCOL, err.sqlstate, err.message, "");
+    else if (startup.kind == DSQL_PG_STARTUP_MESSAGE)
+        begin_login(session, &startup);
+    else if (startup.kind == DSQL_PG_CANCEL_REQUEST) {
+        session->front->counts.cancels_ignored++;
+        dsql_session_close(session);
+    } else
+        dsql_session_drop(session, "a request for encryption inside the encryption");
+}
+
+static void welcome(struct dsql_session *session)
+{
+    struct dsql_front *front = session->front;
+    struct dsql_strbuf *out = &session->to_client.bytes;
+    uint32_t key[2];
+    dsql_random_bytes(key, sizeof(key));
+    dsql_pg_put_auth_ok(out);
+    for (size_t i = 0; i < DSQL_COUNT_OF(parameters); i++)
+        dsql_pg_put_parameter_status(out, parameters[i].name, parameters[i].value);
+    dsql_pg_put_parameter_status(out, DSQL_SPAN("session_authorization"),
+                                 dsql_span_of(session->user));
+    dsql_pg_put_key_data(out, key[0] & INT32_MAX, key[1]);
+    dsql_pg_put_ready(out, DSQL_PG_IDLE);
+    session->state = DSQL_SESSION_ACTIVE;
+    dsql_logins_leave(session);
+    uint64_t id;
+    memcpy(&id, session->id, sizeof(id));
+    dsql_stale_session_init(&session->stale, &front->stale, id);
+    dsql_pg_framer_expect(&session->from_client, &front->client_limits);
+    dsql_loop_move(&front->loop, &session->life,
+                   front->options->lifetime_ns / front->options->time_scale);
+}
+
+/* A role other than admin must be mapped to who signed the token; PostgreSQL knows. */
+static void ask_mapping(struct dsql_session *session)
+{
+    char memory[512];
+    struct dsql_strbuf sql;
+    session->state = DSQL_SESSION_ROLE;
+    if (!dsql_backend_need(session))
+        return;
+    dsql_strbuf_init(&sql, memory, sizeof(memory));
+    dsql_strbuf_add_str(&sql, "select from sys.iam_pg_role_mappings where pg_role_name = "
+                              "session_user and arn = ");
+    dsql_rewrite_literal(&sql, dsql_span_of(session->front->options->arn));
+    dsql_pg_put_query(&session->backend->out.bytes, dsql_strbuf_span(&sql));
+    session->backend->hidden++;
+}
+
+void dsql_login_mapped(struct dsql_session *session)
+{
+    char hint[400];
+    if (session->mapped) {
+        welcome(session);
+        dsql_backend_rest(session);
+        return;
+    }
+    (void)snprintf(hint, sizeof(hint), "User: %s is not authorized to access this resource",
+                   session->front->options->arn);
+    dsql_session_fatal(session, DSQL_LOCAL_TOKEN, "08006", denied, hint);
+}
+
+/* Whether a fault that is set refuses a good token. */
+static bool is_denied(struct dsql_session *session)
+{
+    struct dsql_faults *faults = &session->front->faults;
+    char hint[400] = "";
+    if (dsql_faults_strike(faults, DSQL_FAULT_DENY))
+        (void)snprintf(hint, sizeof(hint), "User: %s is not authorized to perform: dsql:%s",
+                       session->front->options->arn,
+                       dsql_token_action_name(dsql_token_action_of(dsql_span_of(session->user))));
+    else if (dsql_faults_strike(faults, DSQL_FAULT_EXPIRE))
+        (void)snprintf(hint, sizeof(hint), "Signature expired: by request");
+    if (hint[0])
+        dsql_session_fatal(session, DSQL_LOCAL_FAULT, "08006", denied, hint);
+    return hint[0];
+}
+
+void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piece *piece)
+{
+    const struct dsql_front *front = session->front;
+    const struct dsql_token_verifier verifier = {
+        .keyring = &front->keyring,
+        .host = dsql_span_of(front->options->host),
+        .also = DSQL_SPAN("localhost"),
+        .region = dsql_span_of(front->options->region),
+        .skew_ns = DSQL_TOKEN_SKEW_DEFAULT_NS,
+    };
+    struct dsql_pg_fe msg;
+    struct dsql_err err;
+    if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err) || msg.password.len == 0)
+        dsql_session_fatal(session, DSQL_LOCAL_TOKEN, "08P01", "invalid password packet size", "");
+    else if (dsql_token_verify(&verifier, msg.password, dsql_span_of(session->user),
+                               dsql_clock_wall(front->options->clock), NULL, &err))
+        dsql_session_fatal(session, DSQL_LOCAL_TOKEN, err.sqlstate[0] ? err.sqlstate : "53200",
+                           err.message, err.hint);
+    else if (is_denied(session))
+        return;
+    else if (is_name(dsql_span_of(session->user), "admin"))
+        welcome(session);
+    else if (is_name(dsql_span_of(session->user), DSQL_LOCAL_SUPERUSER))
+        dsql_login_mapped(session); /* no client may have it */
+    else
+        ask_mapping(session);
+}

@@ -1,0 +1,155 @@
+#include "local/module/module.h"
+
+#include "local/module/indexes.h"
+#include "local/process/first_sql.h"
+
+#include <access/htup_details.h>
+#include <access/table.h>
+#include <access/xact.h>
+#include <catalog/index.h>
+#include <catalog/indexing.h>
+#include <catalog/pg_am.h>
+#include <catalog/pg_attribute.h>
+#include <catalog/pg_class.h>
+#include <catalog/pg_index.h>
+#include <commands/defrem.h>
+#include <fmgr.h>
+#include <lib/stringinfo.h>
+#include <storage/lmgr.h>
+#include <utils/builtins.h>
+#include <utils/syscache.h>
+
+PG_FUNCTION_INFO_V1(dsql_get_indexdef);
+PG_FUNCTION_INFO_V1(dsql_get_indexdef_column);
+
+void dsql_indexes_name_method(IndexStmt *statement)
+{
+    if (statement->accessMethod && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) == 0)
+        statement->accessMethod = pstrdup(DSQL_LOCAL_INDEX_METHOD);
+}
+
+bool dsql_indexes_looks_for_btree(const Node *statement)
+{
+    ListCell *cell;
+    if (!IsA(statement, AlterTableStmt))
+        return false;
+    foreach (cell, ((const AlterTableStmt *)statement)->cmds) {
+        const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+        if (command->subtype == AT_AddConstraint && command->def && IsA(command->def, Constraint) &&
+            ((const Constraint *)command->def)->indexname)
+            return true;
+    }
+    return false;
+}
+
+static void rename_method(const char *name)
+{
+    Relation methods = table_open(AccessMethodRelationId, RowExclusiveLock);
+    HeapTuple row = SearchSysCacheCopy1(AMOID, ObjectIdGetDatum(BTREE_AM_OID));
+    if (!HeapTupleIsValid(row))
+        ereport(ERROR, (errmsg("there is no access method for indexes")));
+    (void)namestrcpy(&((Form_pg_am)GETSTRUCT(row))->amname, name);
+    CatalogTupleUpdate(methods, &row->t_self, row);
+    heap_freetuple(row);
+    table_close(methods, RowExclusiveLock);
+    CommandCounterIncrement();
+}
+
+void dsql_indexes_lend_name(void)
+{
+    /* Two at once would find each other's row changed. */
+    LockDatabaseObject(AccessMethodRelationId, BTREE_AM_OID, 0, ExclusiveLock);
+    rename_method(DEFAULT_INDEX_TYPE);
+}
+
+void dsql_indexes_take_back_name(void)
+{
+    rename_method(DSQL_LOCAL_INDEX_METHOD);
+}
+
+static bool is_in_key(const FormData_pg_index *index, int number)
+{
+    for (int i = 0; i < index->indnkeyatts; i++)
+        if (index->indkey.values[i] == number)
+            return true;
+    return false;
+}
+
+static int columns_of(Oid table)
+{
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+    if (!HeapTupleIsValid(row))
+        return 0;
+    int columns = ((const FormData_pg_class *)GETSTRUCT(row))->relnatts;
+    ReleaseSysCache(row);
+    return columns;
+}
+
+static void add_column(StringInfo shown, const FormData_pg_attribute *column, int before)
+{
+    appendStringInfo(shown, "%s%s", before == 0 ? " INCLUDE (" : ", ",
+                     quote_identifier(NameStr(column->attname)));
+}
+
+/* All columns that are not in the key, as an INCLUDE; nothing if there are none. The table is not
+ * locked: whoever asks for a definition waits for nobody. */
+static void add_included(StringInfo shown, const FormData_pg_index *index)
+{
+    int count = 0, columns = columns_of(index->indrelid);
+    for (int number = 1; number <= columns; number++) {
+        HeapTuple row = SearchSysCache2(ATTNUM, ObjectIdGetDatum(index->indrelid),
+                                        Int16GetDatum((int16)number));
+        if (!HeapTupleIsValid(row))
+            continue;
+        const FormData_pg_attribute *column = (const FormData_pg_attribute *)GETSTRUCT(row);
+        if (!column->attisdropped && !is_in_key(index, number))
+            add_column(shown, column, count++);
+        ReleaseSysCache(row);
+    }
+    if (count > 0)
+        appendStringInfoChar(shown, ')');
+}
+
+/* The definition that PostgreSQL gives, with what the service's primary key carries. */
+static Datum with_included(Oid oid, Datum definition)
+{
+    HeapTuple row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(oid));
+    if (!HeapTupleIsValid(row))
+        return definition;
+    const FormData_pg_index *index = (const FormData_pg_index *)GETSTRUCT(row);
+    if (index->indisprimary) {
+        StringInfoData shown;
+        initStringInfo(&shown);
+        appendStringInfoString(&shown, TextDatumGetCString(definition));
+        add_included(&shown, index);
+        definition = CStringGetTextDatum(shown.data);
+    }
+    ReleaseSysCache(row);
+    return definition;
+}
+
+static bool exists(Oid oid)
+{
+    return SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(oid));
+}
+
+/* pg_get_indexdef(oid) */
+Datum dsql_get_indexdef(PG_FUNCTION_ARGS)
+{
+    Oid oid = PG_GETARG_OID(0);
+    if (!exists(oid)) /* as PostgreSQL does */
+        PG_RETURN_NULL();
+    PG_RETURN_DATUM(
+        with_included(oid, DirectFunctionCall1(pg_get_indexdef, ObjectIdGetDatum(oid))));
+}
+
+/* pg_get_indexdef(oid, column, pretty) */
+Datum dsql_get_indexdef_column(PG_FUNCTION_ARGS)
+{
+    Oid oid = PG_GETARG_OID(0);
+    if (!exists(oid))
+        PG_RETURN_NULL();
+    Datum definition = DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(oid),
+                                           PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
+    PG_RETURN_DATUM(PG_GETARG_INT32(1) == 0 ? with_included(oid, definition) : definition);
+}

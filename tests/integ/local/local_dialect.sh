@@ -1,0 +1,131 @@
+#!/bin/bash
+# What PostgreSQL would answer otherwise than the service, seen by psql: each statement with the service's answer,
+# as it was recorded: what psql -At prints, or the error's code and text.
+# shellcheck source=tests/integ/lib.bash
+. "$SOURCE_DIR/tests/integ/lib.bash"
+chmod 755 "$scratch" # PostgreSQL's own user must be able to get there
+start_local --port 0
+
+asked=0
+says() { # says STATEMENT ANSWER
+    local answer
+    answer=$({ in_env psql -X -v VERBOSITY=verbose -Atc "$1" 2>&1 || true; } |
+        sed -nE '/^(LINE|LOCATION|HINT|CONTEXT|NOTICE|DETAIL|[A-Z]+ NAME:)|^ +\^$/!{s/^ERROR:  //;p}')
+    [ "$answer" = "$2" ] || fail "$1
+answers
+$answer
+and not
+$2"
+    asked=$((asked + 1))
+}
+
+# Who it says it is.
+says 'show server_version' 16.15
+says 'show server_version_num' 160015
+says 'select version()' 'PostgreSQL 16'
+says "select current_setting('server_version'), current_setting('server_version_num')" '16.15|160015'
+says "select setting from pg_settings where name = 'server_version'" 16.15
+says 'select sys.dsql_major_version()' 1
+says 'show max_connections' 20
+
+# Each session has an id of its own, and keeps it whatever it resets.
+says 'select length(sys.current_session_id())' 26
+ids=$(in_env psql -XAtq -c 'select sys.current_session_id()' -c 'reset all' -c 'select sys.current_session_id()' -c '\c' \
+    -c 'select sys.current_session_id()')
+[ "$(printf '%s\n' "$ids" | sort -u | wc -l)" = 2 ] || fail "ids: $ids"
+[ "$(printf '%s\n' "$ids" | sed -n 1p)" = "$(printf '%s\n' "$ids" | sed -n 2p)" ] || fail "ids: $ids"
+
+# Keys, text search, types in expressions.
+says 'create table k (id int primary key, other int, a text)' 'CREATE TABLE'
+says 'alter table k drop column id' '0A000: cannot drop primary key column id'
+says 'alter table k drop column if exists id cascade' '0A000: cannot drop primary key column id'
+says 'alter table k drop column other' 'ALTER TABLE'
+says 'alter table k drop column nothing' '42703: column "nothing" of relation "k" does not exist'
+says 'insert into k values (1), (1)' '23505: duplicate key value violates unique constraint "k_pkey"'
+for call in "to_tsvector('x')" "to_tsvector('english', 'x')" "to_tsquery('english', 'x')" "'english'::regconfig" \
+    "websearch_to_tsquery('x')" "phraseto_tsquery('english', 'x')"; do
+    says "select $call" '42704: text search configuration "english" does not exist'
+done
+says 'select line(point(0, 0), point(1, 1))' '0A000: datatype line not supported'
+says 'create sequence s as decimal cache 1' '22023: sequence type must be bigint'
+
+says 'create table i (id bigint generated always as identity (cache 2) primary key)' \
+    '22023: CACHE (2) must be greater than or equal to 65536 or equal to 1'
+says 'select circle(point(0, 0), 1)' '0A000: datatype circle not supported'
+says "create type e as enum ('a')" '0A000: unsupported statement: CreateEnum'
+says 'create table w (id int primary key) with (fillfactor = 70)' '0A000: WITH not supported for CREATE TABLE'
+
+# Indexes: their access method, and a primary key that carries all other columns.
+says 'create table x (id int, org int, "a b" int, c text, d text, primary key (org, id), unique (c))' 'CREATE TABLE'
+says 'alter table x drop column d' 'ALTER TABLE'
+says "select indexdef from pg_indexes where tablename = 'x' order by 1" \
+    'CREATE UNIQUE INDEX x_c_key ON public.x USING btree_index (c)
+CREATE UNIQUE INDEX x_pkey ON public.x USING btree_index (org, id) INCLUDE ("a b", c)'
+says "select pg_get_indexdef('x_pkey'::regclass, 0, true), pg_get_indexdef('x_pkey'::regclass, 2, true)" \
+    'CREATE UNIQUE INDEX x_pkey ON x USING btree_index (org, id) INCLUDE ("a b", c)|id'
+says 'select pg_get_indexdef(1), pg_get_indexdef(null)' '|'
+says "select amtype from pg_am where amname = 'btree_index'" i
+job=$(in_env psql -XAtqc 'create unique index async xa on x using btree_index ("a b")')
+says "call sys.wait_for_job('$job')" t
+says 'begin; alter table x add constraint xu unique using index xa; rollback' 'BEGIN
+ALTER TABLE
+ROLLBACK'
+says 'alter table x add constraint xu unique using index xa' 'ALTER TABLE'
+says "select amname, count(*) from pg_class c join pg_am a on a.oid = relam
+    where relname in ('x_pkey', 'x_c_key', 'xu') group by 1" 'btree_index|3'
+says 'create table y (like x including all)' 'CREATE TABLE'
+says "select pg_get_indexdef('y_pkey'::regclass)" \
+    'CREATE UNIQUE INDEX y_pkey ON public.y USING btree_index (org, id) INCLUDE ("a b", c)'
+says 'drop table y' 'DROP TABLE'
+says 'drop table x' 'DROP TABLE'
+
+# What drivers and tools send, and what does nothing.
+says 'set session characteristics as transaction isolation level repeatable read' SET
+says 'set session authorization default' SET
+says 'create table c (id int primary key, k int references k (id))' 'CREATE TABLE'
+says 'alter table c disable trigger all' 'ALTER TABLE'
+says 'insert into c values (1, 77)' '23503: insert or update on table "c" violates foreign key constraint "c_k_fkey"'
+says 'drop trigger if exists g on c' 'DROP TRIGGER'
+
+says 'alter table k alter a set storage main' 'ALTER TABLE'
+says "select attstorage from pg_attribute where attrelid = 'k'::regclass and attname = 'a'" m
+says 'alter table k alter column a set storage default' 'ALTER TABLE'
+says "select attstorage from pg_attribute where attrelid = 'k'::regclass and attname = 'a'" x
+says 'alter table k alter column nothing set storage Default' '42703: column "nothing" of relation "k" does not exist'
+
+# Jobs.
+says 'create index async public.x on k (a)' '42601: syntax error at or near "."'
+says "select sys.wait_for_job('a' || 'b')" '42809: sys.wait_for_job(text) is a procedure'
+says "call sys.wait_for_job('aaaaaaaaaaaaaaaaaaaaaaaaae')" '22023: job aaaaaaaaaaaaaaaaaaaaaaaaae does not exist'
+job=$(in_env psql -XAtqc 'create index async ka on k (a)')
+[[ $job =~ ^[a-z2-7]{25}[aeimquy4]$ ]] || fail "job: $job"
+says "call sys.wait_for_job('$job')" t
+says "select status, job_type, object_name is null, details is null, object_id = 'ka'::regclass,
+    update_time = date_trunc('second', update_time) from sys.jobs where job_id = '$job'" 'completed|INDEX_BUILD|t|t|t|t'
+says 'drop table c' 'DROP TABLE'
+says "select status, count(*) from sys.jobs where job_type = 'DROP' group by 1" 'completed|3'
+
+says 'analyze k' ANALYZE
+says 'analyze k (a), k' ANALYZE
+says "select status, job_type, object_id = 'k'::regclass, count(*) from sys.jobs where job_type = 'ANALYZE' group by 1, 2, 3" \
+    'completed|ANALYZE|t|3'
+
+# While an index is built: its name, qualified, and no time of the last change.
+in_env "$dsql" local fault index-delay=1h
+job=$(in_env psql -XAtqc 'create index async slow on k (a)')
+says "select status, object_name, update_time is null, object_id = 'slow'::regclass from sys.jobs where job_id = '$job'" \
+    'submitted|public.slow|t|t'
+in_env "$dsql" local fault index-delay=0s
+says "call sys.wait_for_job('$job')" t
+says "select status, object_name is null, update_time is null from sys.jobs where job_id = '$job'" 'completed|t|f'
+
+# Nothing of the endpoint's own is in sight: what pg_dump would take for the client's.
+says "select proname from pg_proc where pronamespace = 'sys'::regnamespace order by 1" 'current_session_id
+dsql_major_version
+wait_for_job'
+says "select count(*) from pg_event_trigger t where not exists (select from pg_depend d where d.objid = t.oid
+    and d.deptype = 'e')" 0
+says "select relname from pg_class c where relnamespace = 'sys'::regnamespace and relkind in ('r', 'S')
+    and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')" ''
+stop_local
+echo "$asked statements answer as on the service"

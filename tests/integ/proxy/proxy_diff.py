@@ -1,0 +1,334 @@
+"""Sends random message sequences to the proxy and straight to the endpoint and compares the answers, byte for byte.
+
+proxy_diff.py ROUNDS SEED. The environment is that of `dsql local env`, with PROXY_PORT beside it. Several clients take
+turns on few server connections, so that what one leaves behind would be seen by the next. What is masked: the numbers
+that name a process (BackendKeyData), and where in the server's source an error was raised (fields F, L and R); and the
+numbers of tables, since each side has tables of its own. One difference is excused: in a pipeline that goes on
+inside a transaction that has failed, one side refuses a message with 25P02. The proxy can't prepare a statement again
+there (docs/proxy.md), and `dsql local` judges a message by what its pipeline says, not by what became of the messages
+in front of it. Both sides start from the same state after it.
+"""
+import os
+import random
+import select
+import socket
+import ssl
+import struct
+import sys
+import time
+
+LIMIT_S = 120
+HISTORY = int(os.environ.get('HISTORY', '3'))
+
+
+def message(kind, body):
+    return kind.encode() + struct.pack('!I', len(body) + 4) + body
+
+
+def text(s):
+    return s.encode() + b'\0'
+
+
+class Client:
+    def __init__(self, sock, password, user='admin', extra=()):
+        self.sock = sock
+        self.buffer = b''
+        self.status = b'I'
+        params = [('user', user), ('database', 'postgres'), ('application_name', 'diff'), *extra]
+        body = struct.pack('!I', 196608) + b''.join(text(k) + text(v) for k, v in params) + b'\0'
+        sock.sendall(struct.pack('!I', len(body) + 4) + body)
+        self.greeting = []
+        while True:
+            kind, body = self.read()
+            if kind == 'R' and body != b'\0\0\0\0':
+                sock.sendall(message('p', text(password)))
+            elif kind == 'E':
+                raise RuntimeError(body)
+            else:
+                self.greeting.append((kind, body))
+            if kind == 'Z':
+                return
+
+    def read(self):
+        end = time.monotonic() + LIMIT_S
+        while True:
+            if len(self.buffer) >= 5:
+                size = 1 + struct.unpack('!I', self.buffer[1:5])[0]
+                if len(self.buffer) >= size:
+                    found, self.buffer = self.buffer[:size], self.buffer[size:]
+                    return chr(found[0]), found[5:]
+            self.sock.settimeout(max(0.1, end - time.monotonic()))
+            more = self.sock.recv(65536)
+            if not more:
+                return 'EOF', b''
+            self.buffer += more
+
+    def answers(self, readies):
+        """Everything up to so many ReadyForQuery."""
+        found = []
+        while readies > 0:
+            kind, body = self.read()
+            found.append((kind, mask(kind, body)))
+            self.status = body if kind == 'Z' else self.status
+            readies -= kind == 'Z'
+            if kind == 'EOF':
+                break
+        return found
+
+
+def mask(kind, body):
+    if kind in ('E', 'N'):
+        return b'\0'.join(f for f in body.split(b'\0') if f[:1] not in (b'F', b'L', b'R'))
+    if kind == 'T':  # each side has tables of its own
+        columns, at = body[2:], 0
+        while at < len(columns):
+            at = columns.index(b'\0', at) + 1
+            columns = columns[:at] + b'\0\0\0\0' + columns[at + 4:]
+            at += 18
+        return body[:2] + columns
+    return b'' if kind == 'K' else body
+
+
+def direct():
+    context = ssl.create_default_context(cafile=os.environ['PGSSLROOTCERT'])
+    sock = socket.create_connection(('127.0.0.1', int(os.environ['PGPORT'])))
+    sock.sendall(struct.pack('!II', 8, 80877103))
+    assert sock.recv(1) == b'S'
+    return Client(context.wrap_socket(sock, server_hostname=os.environ['PGHOST']), os.environ['PGPASSWORD'])
+
+
+def proxied():
+    return Client(socket.create_connection(('127.0.0.1', int(os.environ['PROXY_PORT']))), '')
+
+
+# ------------------------------------------------------------ what clients say
+
+NAMES = ['a', 'b', 'a name', '_pg3_0']
+TEXTS = [
+    ('select $1::int + 1', 1),
+    ('select $1::text, current_setting(\'search_path\')', 1),
+    ('select id, v from {t} where id = $1::int', 1),
+    ('insert into {t} values ($1::int, \'x\')', 1),
+    ('update {t} set v = v || \'.\' where id = $1::int', 1),
+    ('select 1', 0),
+    ('begin', 0),
+    ('commit', 0),
+    ('rollback', 0),
+    ('set search_path to public, nowhere', 0),
+    ('select set_config(\'datestyle\', \'German\', false)', 0),
+    ('selec nonsense', 0),
+    ('select * from no_such_table', 0),
+    ('', 0),
+    ('deallocate a', 0),
+    ('deallocate "a name"', 0),
+    ('deallocate all', 0),
+    ('select current_date - current_date, interval \'1 day\'', 0),
+]
+QUERIES = [
+    'select 1',
+    'select 1; select 2',
+    'begin',
+    'commit',
+    'rollback',
+    'select id, v from {t} order by id limit 5',
+    'insert into {t} values ({n}, \'q\')',
+    'insert into {t} values ({n}, \'q\'); selec nonsense',
+    'update {t} set v = \'u\' where id = {n}',
+    'delete from {t} where id = {n}',
+    'set datestyle to \'SQL, DMY\'',
+    'set timezone to \'Europe/Berlin\'',
+    'set local timezone to \'Asia/Tokyo\'',
+    'set enable_seqscan to off',
+    'set extra_float_digits to 0',
+    'set statement_timeout to 5',
+    'reset all',
+    'reset timezone',
+    'show search_path',
+    'show timezone',
+    'show enable_seqscan',
+    'show application_name',
+    'set application_name to \'other\'',
+    'select set_config(\'search_path\', \'"a b", public\', false)',
+    'select \'2026-01-02\'::date, 0.1::float8',
+    'select pg_sleep(0)',
+    'prepare sqlp as select 7',
+    'execute sqlp',
+    'deallocate sqlp',
+    'deallocate a',
+    'deallocate all',
+    'selec',
+    '',
+    ';',
+    'select repeat(\'x\', 200000)',
+    'select 1/0',
+    'copy (select generate_series(1, 20)) to stdout',
+]
+
+
+def bind(rng, portal, name, parameters):
+    count = parameters if rng.random() < 0.95 else parameters + 1
+    values = b''.join(struct.pack('!I', len(v)) + v for v in [str(rng.randrange(40)).encode()] * count)
+    results = struct.pack('!H', 0) if rng.random() < 0.8 else struct.pack('!HH', 1, 1)
+    return message('B', text(portal) + text(name) + struct.pack('!HH', 0, count) + values + results)
+
+
+def segment(rng, table, known):
+    """A pipeline of the extended protocol with its Sync."""
+    out = b''
+    for _ in range(rng.choice([1, 1, 2, 3, 6])):
+        name = rng.choice(['', ''] + NAMES)
+        step = rng.random()
+        if step < 0.55:
+            query, parameters = rng.choice(TEXTS)
+            known[name] = parameters
+            out += message('P', text(name) + text(query.format(t=table)) + struct.pack('!H', 0))
+            if rng.random() < 0.7:
+                portal = rng.choice(['', '', 'p'])
+                out += bind(rng, portal, name, parameters)
+                if rng.random() < 0.5:
+                    out += message('D', b'P' + text(portal))
+                out += message('E', text(portal) + struct.pack('!I', rng.choice([0, 0, 1])))
+        elif step < 0.8:
+            out += bind(rng, '', name, known.get(name, 0))
+            out += message('E', text('') + struct.pack('!I', 0))
+        elif step < 0.9:
+            out += message('D', b'S' + text(name))
+        elif step < 0.97:
+            out += message('C', b'S' + text(name))
+        else:
+            out += message('E', text('no portal') + struct.pack('!I', 0))
+    return out + message('S', b'')
+
+
+def copy_in(rng, table, ready):
+    rows = b''.join(b'%d\tcopied\n' % rng.randrange(40, 60) for _ in range(rng.choice([0, 1, 3])))
+    end = message('c', b'') if rng.random() < 0.8 else message('f', text('no more'))
+    return message('Q', text('copy %s from stdin' % table)) + message('d', rows) + end, ready
+
+
+def step(rng, table, known):
+    """Bytes to send and how many ReadyForQuery they get."""
+    kind = rng.random()
+    if kind < 0.45:
+        query = rng.choice(QUERIES).format(t=table, n=rng.randrange(40))
+        return message('Q', text(query)), 1
+    if kind < 0.5:
+        return copy_in(rng, table, 1)
+    count = rng.choice([1, 1, 1, 2, 4])
+    return b''.join(segment(rng, table, known) for _ in range(count)), count
+
+
+def segments(answers, status):
+    """What was said up to each ReadyForQuery, with the status of the transaction before it."""
+    found, at = [], []
+    for kind, body in answers:
+        at.append((kind, body))
+        if kind == 'Z':
+            found.append((status, at))
+            status, at = body, []
+    return found + [(status, at)]
+
+
+def is_refused(answers, other):
+    """Whether they are those of the other side up to a refusal because the transaction has failed."""
+    same = answers[:-2]
+    return (len(answers) >= 2 and answers[-1] == ('Z', b'E') and answers[-2][0] == 'E'
+            and b'\0C25P02\0' in answers[-2][1] and other[:len(same)] == same)
+
+
+def is_excused(direct_answers, proxy_answers, status):
+    """Whether the first difference is that one side refuses a message inside a failed transaction."""
+    for (before, one), (_, other) in zip(segments(direct_answers, status), segments(proxy_answers, status)):
+        if one != other:
+            return before == b'E' and (is_refused(one, other) or is_refused(other, one))
+    return False
+
+
+def show(answers):
+    return '\n'.join('   %s %r' % a for a in answers)
+
+
+def start_again(pair, table):
+    for which, client in enumerate(pair):
+        for query in ('rollback', 'deallocate all', 'reset all', 'delete from ' + table.replace('T', 'dp'[which])):
+            client.sock.sendall(message('Q', text(query)))
+            client.answers(1)
+
+
+def compare(rng, pairs, tables, rounds):
+    sequences = [[] for _ in pairs]
+    known = [{} for _ in pairs]
+    excused = 0
+    for number in range(rounds):
+        i = rng.randrange(len(pairs))
+        sent, readies = step(rng, tables[i], known[i])
+        got = []
+        status = pairs[i][0].status
+        for which, client in enumerate(pairs[i]):
+            mine = sent.replace(tables[i].encode(), b'%s' % (tables[i].replace('T', 'dp'[which])).encode())
+            client.sock.sendall(mine)
+            answers = client.answers(readies)
+            got.append([(k, b.replace(b'diff_p', b'diff_d')) for k, b in answers])
+        sequences[i].append((sent, got[1]))
+        forgiven = sent[:1] != b'Q' and is_excused(*got, status)
+        excused += forgiven
+        if got[0] != got[1] and not forgiven:
+            print('round %d, client %d: sent\n   %r\ndirect\n%s\nthrough the proxy\n%s\nbefore:\n%s'
+                  % (number, i, sent, show(got[0]), show(got[1]), '\n'.join('   %r\n%s' % (s, show(a)) for s, a in sequences[i][-HISTORY:-1])))
+            return None
+        if forgiven:
+            start_again(pairs[i], tables[i])
+            known[i] = {}
+        elif rng.random() < 0.3:  # a transaction that stays open keeps one of the few connections: not for ever
+            for client in pairs[i]:
+                client.sock.sendall(message('Q', text('rollback')))
+            ends = [client.answers(1) for client in pairs[i]]
+            if ends[0] != ends[1]:
+                print('round %d: rollback differs\n%s\n%s' % (number, show(ends[0]), show(ends[1])))
+                return None
+    return excused
+
+
+def leave_statement(client):
+    """The client prepares a statement, closes it behind an error, where that is skipped, and goes."""
+    parse, sync = message('P', text('left') + text('select 1') + b'\0\0'), message('S', b'')
+    bad = message('P', text('') + text('selec nonsense') + b'\0\0')
+    client.sock.sendall(parse + sync + bad + message('C', b'S' + text('left')) + sync)
+    found = [kind for kind, _ in client.answers(2)]
+    assert found == ['1', 'Z', 'E', 'Z'], 'a statement of a session before it is there: %s' % found
+    client.sock.sendall(message('X', b''))
+    assert client.read()[0] == 'EOF'
+
+
+def main():
+    for _ in range(2):
+        leave_statement(direct())
+        leave_statement(proxied())
+    rounds, seed = int(sys.argv[1]), int(sys.argv[2])
+    rng = random.Random(seed)
+    setup = direct()
+    for which in 'dp':
+        for i in range(4):
+            table = 'diff_%s%d_%d' % (which, i, seed)
+            for query in ('drop table if exists ' + table, 'create table %s (id int primary key, v text)' % table):
+                setup.sock.sendall(message('Q', text(query)))
+                setup.answers(1)
+    pairs = [(direct(), proxied()) for _ in range(4)]
+    for one, other in pairs:
+        assert [(k, mask(k, b)) for k, b in one.greeting] == [(k, mask(k, b)) for k, b in other.greeting], \
+            'the greetings differ:\n%s\n%s' % (show(one.greeting), show(other.greeting))
+    excused = compare(rng, pairs, ['diff_T%d_%d' % (i, seed) for i in range(4)], rounds)
+    if excused is None:
+        print('seed %d' % seed)
+        sys.exit(1)
+    for pair in pairs:
+        for client in pair:
+            client.sock.close()
+    for which in 'dp':
+        for i in range(4):  # an endpoint has at most 1,000 tables
+            setup.sock.sendall(message('Q', text('drop table diff_%s%d_%d' % (which, i, seed))))
+            setup.answers(1)
+    print('%d rounds, seed %d: the same answers, %d excused' % (rounds, seed, excused))
+
+
+main()

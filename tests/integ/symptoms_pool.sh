@@ -1,8 +1,0 @@
-#!/bin/bash
-# Symptoms of docs/operations.md: a pool that is too small, and connections that end too soon.
-# shellcheck source=tests/integ/symptoms.bash
-. "$SOURCE_DIR/tests/integ/symptoms.bash"
-healthy 'Reservoir draining' 'Reservoir empty' 'Slow checkouts' 'Connections lost' 'High discard rate'
-see 'Reservoir draining' 'Reservoir empty' 'Slow checkouts' 'Connections lost'
-begin 'High discard rate' # by its settings alone
-check

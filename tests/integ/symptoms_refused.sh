@@ -1,6 +1,0 @@
-#!/bin/bash
-# Symptoms of docs/operations.md: connects that are refused.
-# shellcheck source=tests/integ/symptoms.bash
-. "$SOURCE_DIR/tests/integ/symptoms.bash"
-healthy 'Connects throttled' 'Access denied' 'Cluster unreachable'
-see 'Connects throttled' 'Access denied' 'Cluster unreachable'
