@@ -7,7 +7,7 @@
 /*
  * Makes room for `need` items, and for twice as many as before if that is more. false without
  * memory: the array stays as it was. `items` may move.
- */
+ * NOLINTNEXTLINE(bugprone-sizeof-expression): an item may be a pointer. */
 #define DSQL_GROW(items, room, need) dsql_grow(&(items), &(room), (need), sizeof(*(items)))
 
 /* What DSQL_GROW() calls: `items` is the address of a pointer to items of `size` bytes each. */
