@@ -208,6 +208,19 @@ const char *dsql_args_get(const struct dsql_args *args, const char *name)
     return args->values[at];
 }
 
+enum dsql_rc dsql_args_text(const struct dsql_args *args, const char *name, char *out, size_t size,
+                            struct dsql_err *err)
+{
+    const char *text = dsql_args_get(args, name);
+    if (!text)
+        return DSQL_OK;
+    size_t len = strlen(text);
+    if (len == 0 || len >= size)
+        return dsql_err_set(err, DSQL_INVALID, "--%s is empty or too long", name);
+    memcpy(out, text, len + 1);
+    return DSQL_OK;
+}
+
 enum dsql_rc dsql_args_number(const struct dsql_args *args, const char *name, int64_t low,
                               int64_t high, int64_t *out, struct dsql_err *err)
 {

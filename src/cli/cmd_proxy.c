@@ -1,43 +1,34 @@
 /* `dsql proxy`: the pool for every language. */
-#include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
+#include "cli/proxy_options.h"
 #include "cli/status_pool.h"
 #include "config/config.h"
-#include "proxy/proxy.h"
 
-enum { DEFAULT_PORT = 6432, FIRST_ACTIVATED = 3 /* SD_LISTEN_FDS_START */ };
+enum { FIRST_ACTIVATED = 3 /* SD_LISTEN_FDS_START */ };
 
 #define TURN_NS  (500 * DSQL_MS)
 #define DRAIN_NS (10 * DSQL_MS)
 
 struct run {
+    struct dsql_proxy_setup setup;
     struct dsql_config config;
-    struct dsql_proxy_options options;
-    struct dsql_pool_options pool_options;
-    int64_t connections, drain_ns;
-    const char *address; /* of /metrics; NULL for none */
     struct dsql_metrics *metrics;
     struct dsql_mono sampled;
-    _Atomic bool ending; /* read by the pages' thread */
-    char roles[DSQL_PROXY_ROLES][64];
+    _Atomic bool ending;                       /* read by the pages' thread */
     struct dsql_pool *pools[DSQL_PROXY_ROLES]; /* one for each role */
-    size_t role_count;
     struct dsql_proxy *proxy;
     struct dsql_httpd *httpd;
     struct dsql_readiness readiness;
     struct dsql_httpd_page pages[5];
     struct dsql_status *status;
-    const char *handover_path; /* NULL: nobody takes over */
     struct dsql_handover handover;
     int predecessor; /* the process that hands its listeners over, or -1 */
 };
@@ -71,202 +62,6 @@ static void prepare_process(void)
     }
 }
 
-/* ------------------------------------------------------------ options */
-
-static enum dsql_rc read_allowed(const char *list, struct dsql_proxy_options *o,
-                                 struct dsql_err *err)
-{
-    struct dsql_span rest = dsql_span_of(list), name;
-    char text[64];
-    while (rest.len > 0) {
-        (void)dsql_span_cut(rest, ',', &name, &rest);
-        if (name.len == 0 || name.len >= sizeof(text) || o->uid_count == DSQL_PROXY_UIDS)
-            return dsql_err_set(err, DSQL_INVALID, "--allow=%s is no list of users",
-                                dsql_shown_str(list).text);
-        memcpy(text, name.ptr, name.len);
-        text[name.len] = '\0';
-        const struct passwd *user = getpwnam(text);
-        if (!user)
-            return dsql_err_set(err, DSQL_INVALID, "this machine has no user %s",
-                                dsql_shown_str(text).text);
-        o->uids[o->uid_count++] = user->pw_uid;
-    }
-    return DSQL_OK;
-}
-
-/* admin is for who says so, not for who says nothing. */
-static enum dsql_rc settle_user(const struct dsql_args *args, struct run *run, struct dsql_err *err)
-{
-    const char *user = dsql_args_get(args, "user");
-    struct dsql_strbuf text;
-    struct dsql_span rest, name;
-    if (!user && !getenv("DSQL_USER") && !getenv("CLUSTER_USER")) {
-        (void)dsql_err_set(err, DSQL_INVALID, "which role of the database shall clients have?");
-        dsql_err_hint(err, "name it with --user or DSQL_USER; admin too is served only by name");
-        return DSQL_INVALID;
-    }
-    if (!user)
-        user = run->pool_options.connection.user;
-    rest = dsql_span_of(user);
-    while (rest.len > 0) {
-        (void)dsql_span_cut(rest, ',', &name, &rest);
-        if (run->role_count == DSQL_PROXY_ROLES)
-            return dsql_err_set(err, DSQL_INVALID, "a proxy serves at most %d roles",
-                                DSQL_PROXY_ROLES);
-        dsql_strbuf_init(&text, run->roles[run->role_count], sizeof(run->roles[0]));
-        dsql_strbuf_add(&text, name);
-        if (text.cut || text.len == 0)
-            return dsql_err_set(err, DSQL_INVALID, "%s is no list of roles",
-                                dsql_shown_str(user).text);
-        run->role_count++;
-    }
-    return run->role_count > 0 ? DSQL_OK : dsql_err_set(err, DSQL_INVALID, "--user names no role");
-}
-
-static enum dsql_rc settle_folder(const struct dsql_args *args, struct dsql_proxy_options *o,
-                                  struct dsql_err *err)
-{
-    const char *folder = dsql_args_get(args, "socket-dir");
-    struct dsql_strbuf text;
-    if (!folder)
-        return DSQL_OK;
-    dsql_strbuf_init(&text, o->socket_folder, sizeof(o->socket_folder));
-    dsql_strbuf_add_str(&text, folder);
-    return text.cut || access(folder, W_OK) != 0
-               ? dsql_err_set(err, DSQL_INVALID, "--socket-dir=%s is no folder to write to",
-                              dsql_shown_str(folder).text)
-               : DSQL_OK;
-}
-
-/* A text of the command line into a field of the options. */
-static enum dsql_rc take_text(const struct dsql_args *args, const char *name, char *to, size_t size,
-                              struct dsql_err *err)
-{
-    const char *value = dsql_args_get(args, name);
-    struct dsql_strbuf text;
-    if (!value)
-        return DSQL_OK;
-    dsql_strbuf_init(&text, to, size);
-    dsql_strbuf_add_str(&text, value);
-    return text.cut || text.len == 0
-               ? dsql_err_set(err, DSQL_INVALID, "--%s=%s is too long or empty", name,
-                              dsql_shown_str(value).text)
-               : DSQL_OK;
-}
-
-static bool put_name(struct dsql_span from, char to[DSQL_USER_NAME])
-{
-    struct dsql_strbuf text;
-    dsql_strbuf_init(&text, to, DSQL_USER_NAME);
-    dsql_strbuf_add(&text, from);
-    return !text.cut && text.len > 0;
-}
-
-/* USER:ROLE,... */
-static enum dsql_rc read_map(const char *list, struct run *run, struct dsql_err *err)
-{
-    struct dsql_proxy_options *o = &run->options;
-    struct dsql_span rest = dsql_span_of(list), pair, user, role;
-    while (rest.len > 0) {
-        (void)dsql_span_cut(rest, ',', &pair, &rest);
-        if (o->map_count == DSQL_PROXY_NAMES || !dsql_span_cut(pair, ':', &user, &role) ||
-            !put_name(user, o->map[o->map_count].user) ||
-            !put_name(role, o->map[o->map_count].role))
-            return dsql_err_set(err, DSQL_INVALID, "--map=%s is no list of USER:ROLE",
-                                dsql_shown_str(list).text);
-        size_t i = 0;
-        while (i < run->role_count && strcmp(run->roles[i], o->map[o->map_count].role) != 0)
-            i++;
-        if (i == run->role_count) {
-            (void)dsql_err_set(err, DSQL_INVALID, "--map names the role %s, which is not served",
-                               dsql_shown(role).text);
-            dsql_err_hint(err, "name it with --user too");
-            return DSQL_INVALID;
-        }
-        o->map_count++;
-    }
-    return DSQL_OK;
-}
-
-static enum dsql_rc read_entry(const struct dsql_args *args, struct run *run, struct dsql_err *err)
-{
-    struct dsql_proxy_options *o = &run->options;
-    const char *map = dsql_args_get(args, "map");
-    enum dsql_rc rc = take_text(args, "listen", o->address, sizeof(o->address), err);
-    if (!rc)
-        rc = take_text(args, "users", o->users_file, sizeof(o->users_file), err);
-    if (!rc)
-        rc = take_text(args, "cert", o->certificate, sizeof(o->certificate), err);
-    if (!rc)
-        rc = take_text(args, "key", o->key, sizeof(o->key), err);
-    if (!rc)
-        rc = take_text(args, "operators", o->operators, sizeof(o->operators), err);
-    if (!rc)
-        rc = dsql_args_number(args, "user-clients", 1, 1000000, &o->user_clients_max, err);
-    if (!rc)
-        rc = dsql_args_duration(args, "login", DSQL_MS, DSQL_H, &o->login_ns, err);
-    if (!rc && map)
-        rc = read_map(map, run, err);
-    return rc;
-}
-
-static enum dsql_rc read_options(const struct dsql_args *args, struct run *run,
-                                 struct dsql_err *err)
-{
-    struct dsql_proxy_options *o = &run->options;
-    int64_t port = DEFAULT_PORT;
-    *o = (struct dsql_proxy_options){
-        .clients_max = 10000,
-        .wait_ns = 30 * DSQL_S,
-        .login_ns = 30 * DSQL_S,
-        .clock = &dsql_clock_system,
-    };
-    run->connections = 0;
-    run->drain_ns = 30 * DSQL_S;
-    run->address = dsql_args_get(args, "address");
-    enum dsql_rc rc = dsql_pool_options_env(&run->pool_options, err);
-    if (!rc)
-        rc = dsql_args_number(args, "port", 0, UINT16_MAX, &port, err);
-    if (!rc)
-        rc = dsql_args_number(args, "connections", 1, 10000, &run->connections, err);
-    if (!rc)
-        rc = dsql_args_number(args, "clients", 1, 1000000, &o->clients_max, err);
-    int64_t retries = 0;
-    if (!rc)
-        rc = dsql_args_number(args, "retry-conflicts", 0, 100, &retries, err);
-    o->retries = (int)retries;
-    const char *compat = dsql_args_get(args, "compat");
-    o->strict = compat && strcmp(compat, "off") == 0;
-    if (!rc && compat && !o->strict && strcmp(compat, "on") != 0)
-        rc = dsql_err_set(err, DSQL_INVALID, "--compat=%s is neither on nor off",
-                          dsql_shown_str(compat).text);
-    if (!rc)
-        rc = dsql_args_duration(args, "wait", DSQL_MS, DSQL_H, &o->wait_ns, err);
-    if (!rc)
-        rc = dsql_args_duration(args, "drain", 0, DSQL_H, &run->drain_ns, err);
-    const char *allowed = dsql_args_get(args, "allow");
-    if (!rc && allowed)
-        rc = read_allowed(allowed, o, err);
-    if (!rc)
-        rc = settle_user(args, run, err);
-    if (!rc)
-        rc = settle_folder(args, o, err);
-    if (!rc)
-        rc = read_entry(args, run, err);
-    if (!rc && run->address && !dsql_httpd_is_address(run->address))
-        rc = dsql_err_set(err, DSQL_INVALID, "--address=%s is no address such as 127.0.0.1:9464",
-                          dsql_shown_str(run->address).text);
-    o->port = (uint16_t)port;
-    if (!rc && run->pool_options.connection.endpoint[0] == '\0') {
-        rc = dsql_err_set(err, DSQL_INVALID, "no endpoint");
-        dsql_err_hint(err, "set DSQL_ENDPOINT; to try it without a cluster: "
-                           "'dsql local exec -- dsql proxy'");
-    }
-    return rc;
-}
-
-/* ------------------------------------------------------------ the run */
-
 /* Ready: each pool has a connection, and the proxy does not end. */
 static bool is_ready(void *arg, struct dsql_strbuf *why)
 {
@@ -275,12 +70,12 @@ static bool is_ready(void *arg, struct dsql_strbuf *why)
         dsql_strbuf_add_str(why, "the proxy is ending");
         return false;
     }
-    for (size_t i = 0; i < run->role_count; i++) {
+    for (size_t i = 0; i < run->setup.role_count; i++) {
         struct dsql_pool_stats stats;
         dsql_pool_stats(run->pools[i], &stats);
         if (stats.ready + stats.in_use > 0)
             continue;
-        dsql_strbuf_addf(why, "no connection for the role %s: %s", run->roles[i],
+        dsql_strbuf_addf(why, "no connection for the role %s: %s", run->setup.roles[i],
                          stats.error_count > 0 ? stats.errors[0].message : "none is open yet");
         return false;
     }
@@ -291,14 +86,14 @@ static bool is_ready(void *arg, struct dsql_strbuf *why)
 static void look(void *arg, struct dsql_status_view *view)
 {
     const struct run *run = arg;
-    const struct dsql_pool_options *o = &run->pool_options;
+    const struct dsql_pool_options *o = &run->setup.pool;
     struct dsql_status_pool source = {
         .pool = run->pools[0],
         .lifetime_ns = o->lifetime.base_ns + o->lifetime.jitter_ns / 2,
         .guard_ns = o->lifetime.guard_window_ns,
     };
     dsql_status_look_at_pool(&source, view);
-    for (size_t i = 1; i < run->role_count; i++) {
+    for (size_t i = 1; i < run->setup.role_count; i++) {
         struct dsql_status_view other;
         source.pool = run->pools[i];
         dsql_status_look_at_pool(&source, &other);
@@ -311,14 +106,14 @@ static enum dsql_rc start_pages(struct run *run, struct dsql_err *err)
     struct dsql_config_report report;
     const struct dsql_status_options options = {
         .title = "dsql proxy",
-        .endpoint = run->pool_options.connection.endpoint,
-        .user = run->roles[0],
+        .endpoint = run->setup.pool.connection.endpoint,
+        .user = run->setup.roles[0],
         .metrics = run->metrics,
         .look = look,
         .look_arg = run,
         .clock = &dsql_clock_system,
     };
-    if (!run->address)
+    if (!run->setup.address)
         return DSQL_OK;
     if (dsql_status_new(&options, &run->status))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
@@ -333,7 +128,7 @@ static enum dsql_rc start_pages(struct run *run, struct dsql_err *err)
     };
     static_assert(sizeof(pages) == sizeof(run->pages), "there is a place for each page");
     memcpy(run->pages, pages, sizeof(pages));
-    return dsql_httpd_start(&(struct dsql_httpd_options){.address = run->address,
+    return dsql_httpd_start(&(struct dsql_httpd_options){.address = run->setup.address,
                                                          .hosts = run->config.metrics_hosts,
                                                          .pages = run->pages,
                                                          .page_count = DSQL_COUNT_OF(run->pages)},
@@ -350,17 +145,17 @@ static int64_t share(int64_t whole, size_t parts)
  * all of them together stay within what one pool would have. */
 static enum dsql_rc open_pools(struct run *run, struct dsql_err *err)
 {
-    struct dsql_pool_options *o = &run->pool_options;
-    if (run->connections > 0)
-        dsql_pool_options_resize(o, run->connections);
-    run->connections = o->sizing.max_open;
-    if (run->role_count > 1) {
-        dsql_pool_options_resize(o, share(o->sizing.max_open, run->role_count));
-        o->budget.rate = share(o->budget.rate, run->role_count);
-        o->budget.burst = share(o->budget.burst, run->role_count);
+    struct dsql_pool_options *o = &run->setup.pool;
+    if (run->setup.connections > 0)
+        dsql_pool_options_resize(o, run->setup.connections);
+    run->setup.connections = o->sizing.max_open;
+    if (run->setup.role_count > 1) {
+        dsql_pool_options_resize(o, share(o->sizing.max_open, run->setup.role_count));
+        o->budget.rate = share(o->budget.rate, run->setup.role_count);
+        o->budget.burst = share(o->budget.burst, run->setup.role_count);
     }
-    for (size_t i = 0; i < run->role_count; i++) {
-        memcpy(o->connection.user, run->roles[i], sizeof(o->connection.user));
+    for (size_t i = 0; i < run->setup.role_count; i++) {
+        memcpy(o->connection.user, run->setup.roles[i], sizeof(o->connection.user));
         enum dsql_rc rc = dsql_pool_open(o, &run->pools[i], err);
         if (rc)
             return rc;
@@ -391,16 +186,16 @@ static enum dsql_rc take_activated(struct dsql_proxy_options *o, struct dsql_err
 /* Where clients come in: systemd's sockets, those of the proxy that is replaced, or own ones. */
 static enum dsql_rc take_listeners(struct run *run, struct dsql_err *err)
 {
-    struct dsql_proxy_options *o = &run->options;
+    struct dsql_proxy_options *o = &run->setup.proxy;
     enum dsql_rc rc = take_activated(o, err);
     run->predecessor = -1;
-    if (rc || !run->handover_path)
+    if (rc || !run->setup.handover_path)
         return rc;
     if (o->listener_count > 0)
         return dsql_err_set(err, DSQL_INVALID,
                             "--handover and sockets of systemd exclude each other");
-    rc = dsql_handover_ask(run->handover_path, o->listeners, &o->listener_count, &run->predecessor,
-                           err);
+    rc = dsql_handover_ask(run->setup.handover_path, o->listeners, &o->listener_count,
+                           &run->predecessor, err);
     o->owns_path = o->listener_count > 0;
     return rc;
 }
@@ -408,25 +203,25 @@ static enum dsql_rc take_listeners(struct run *run, struct dsql_err *err)
 /* The process that had the listeners before ends, and this one waits for its own successor. */
 static enum dsql_rc take_over(struct run *run, struct dsql_err *err)
 {
-    if (!run->handover_path)
+    if (!run->setup.handover_path)
         return DSQL_OK;
     if (run->predecessor >= 0)
         dsql_handover_finish(run->predecessor);
     run->predecessor = -1;
-    return dsql_handover_open(&run->handover, run->proxy, run->handover_path, err);
+    return dsql_handover_open(&run->handover, run->proxy, run->setup.handover_path, err);
 }
 
 static enum dsql_rc start(struct run *run, struct dsql_err *err)
 {
-    if (dsql_metrics_new(run->pool_options.budget.service, &run->metrics))
+    if (dsql_metrics_new(run->setup.pool.budget.service, &run->metrics))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    run->pool_options.metrics = run->metrics;
+    run->setup.pool.metrics = run->metrics;
     enum dsql_rc rc = open_pools(run, err);
     run->proxy = calloc(1, sizeof(*run->proxy));
     if (!rc && !run->proxy)
         rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     if (!rc) {
-        rc = dsql_proxy_open(run->proxy, &run->options, run->pools, run->role_count,
+        rc = dsql_proxy_open(run->proxy, &run->setup.proxy, run->pools, run->setup.role_count,
                              dsql_log_default(), err);
         if (rc)
             run->proxy->options.port = 0;
@@ -438,14 +233,14 @@ static enum dsql_rc start(struct run *run, struct dsql_err *err)
 
 static void say_hello(const struct run *run)
 {
-    const struct dsql_pool_options *o = &run->pool_options;
+    const struct dsql_pool_options *o = &run->setup.pool;
     printf("dsql proxy: at most %lld connections to %s\n\n"
            "    psql -h localhost -p %u -U %s %s\n",
-           (long long)run->connections, o->connection.endpoint, (unsigned)run->proxy->options.port,
-           run->roles[0], o->connection.database);
-    if (run->options.socket_folder[0])
-        printf("    psql -h %s -p %u -U %s %s\n", run->options.socket_folder,
-               (unsigned)run->proxy->options.port, run->roles[0], o->connection.database);
+           (long long)run->setup.connections, o->connection.endpoint,
+           (unsigned)run->proxy->options.port, run->setup.roles[0], o->connection.database);
+    if (run->setup.proxy.socket_folder[0])
+        printf("    psql -h %s -p %u -U %s %s\n", run->setup.proxy.socket_folder,
+               (unsigned)run->proxy->options.port, run->setup.roles[0], o->connection.database);
     if (run->httpd)
         printf("\nstatus page: %s\nmetrics: %smetrics\n", dsql_httpd_url(run->httpd),
                dsql_httpd_url(run->httpd));
@@ -484,7 +279,8 @@ static void outlive_clients(struct run *run)
     struct dsql_proxy *proxy = run->proxy;
     dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_HANDED_OVER,
              DSQL_F("clients", (int64_t)proxy->client_count));
-    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->drain_ns);
+    struct dsql_mono until =
+        dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->setup.drain_ns);
     while (proxy->client_count > 0 && !stop_signal &&
            dsql_mono_before(dsql_clock_mono(&dsql_clock_system), until)) {
         dsql_proxy_turn(proxy, TURN_NS);
@@ -507,7 +303,8 @@ static void serve(struct run *run)
              DSQL_F("clients", (int64_t)proxy->client_count));
     run->ending = true;
     stop_signal = 0; /* a second one ends the wait */
-    struct dsql_mono until = dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->drain_ns);
+    struct dsql_mono until =
+        dsql_mono_add(dsql_clock_mono(&dsql_clock_system), run->setup.drain_ns);
     while (!dsql_proxy_drain(proxy) && !stop_signal &&
            dsql_mono_before(dsql_clock_mono(&dsql_clock_system), until))
         dsql_proxy_turn(proxy, DRAIN_NS);
@@ -524,7 +321,7 @@ static void end(struct run *run)
     bool opened = run->proxy && run->proxy->role_count > 0;
     if (opened)
         dsql_proxy_close(run->proxy);
-    for (size_t i = 0; i < run->role_count; i++)
+    for (size_t i = 0; i < run->setup.role_count; i++)
         dsql_pool_close(run->pools[i]);
     if (opened)
         dsql_proxy_fini(run->proxy);
@@ -542,8 +339,7 @@ static int run_proxy(const struct dsql_args *args)
     }
     prepare_process();
     run->predecessor = -1;
-    run->handover_path = dsql_args_get(args, "handover");
-    enum dsql_rc rc = read_options(args, run, &err);
+    enum dsql_rc rc = dsql_proxy_read_options(args, &run->setup, &err);
     if (!rc)
         rc = take_listeners(run, &err);
     if (!rc)

@@ -89,8 +89,11 @@ DSQL_MUST_USE enum dsql_rc dsql_args_parse(const struct dsql_command *command, i
  */
 const char *dsql_args_get(const struct dsql_args *args, const char *name);
 
-/* The value given for an option, as a number or as a duration within the range; what is not given
- * leaves *out untouched. DSQL_INVALID otherwise. */
+/* The value given for an option: a text that is not empty and fits into size bytes, a number or a
+ * duration within the range. An option that is not given leaves *out untouched. DSQL_INVALID
+ * otherwise. */
+DSQL_MUST_USE enum dsql_rc dsql_args_text(const struct dsql_args *args, const char *name, char *out,
+                                          size_t size, struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_args_number(const struct dsql_args *args, const char *name,
                                             int64_t low, int64_t high, int64_t *out,
                                             struct dsql_err *err);

@@ -7,21 +7,6 @@
 #include "cli/local_run.h"
 #include "pool/trust.h"
 
-static bool text_option(const struct dsql_args *args, const char *name, char *out, size_t cap,
-                        struct dsql_err *err)
-{
-    const char *text = dsql_args_get(args, name);
-    if (!text)
-        return true;
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, out, cap);
-    dsql_strbuf_add_str(&sb, text);
-    if (!sb.cut && sb.len > 0)
-        return true;
-    (void)dsql_err_set(err, DSQL_INVALID, "--%s is empty or too long", name);
-    return false;
-}
-
 /* The caller's own keys, which must not stand on a command line. */
 static bool keys_option(const struct dsql_args *args, struct dsql_local_keys *keys,
                         struct dsql_err *err)
@@ -106,10 +91,10 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
     dsql_local_options_default(options);
     bool ok =
         !dsql_args_number(args, "port", 0, 65535, &port, err) &&
-        text_option(args, "endpoint", options->host, sizeof(options->host), err) &&
-        text_option(args, "region", options->region, sizeof(options->region), err) &&
-        text_option(args, "arn", options->arn, sizeof(options->arn), err) &&
-        text_option(args, "fault", options->faults, sizeof(options->faults), err) &&
+        !dsql_args_text(args, "endpoint", options->host, sizeof(options->host), err) &&
+        !dsql_args_text(args, "region", options->region, sizeof(options->region), err) &&
+        !dsql_args_text(args, "arn", options->arn, sizeof(options->arn), err) &&
+        !dsql_args_text(args, "fault", options->faults, sizeof(options->faults), err) &&
         !dsql_args_number(args, "rate", 1, 100000, &options->rate, err) &&
         !dsql_args_number(args, "burst", 1, 100000, &options->burst, err) &&
         !dsql_args_number(args, "max-connections", 1, 100000, &options->open_max, err) &&

@@ -81,6 +81,24 @@ TEST(a_value_is_given_once)
     assert_string_equal(err.message, "--port is given twice");
 }
 
+TEST(a_text_fits_or_is_refused)
+{
+    char text[4] = "old";
+    assert_int_equal(PARSE("a"), DSQL_OK);
+    assert_int_equal(dsql_args_text(&args, "port", text, sizeof(text), &err), DSQL_OK);
+    assert_string_equal(text, "old");
+    assert_int_equal(PARSE("--port=123", "a"), DSQL_OK);
+    assert_int_equal(dsql_args_text(&args, "port", text, sizeof(text), &err), DSQL_OK);
+    assert_string_equal(text, "123");
+    static const char *const refused[] = {"--port=1234", "--port="};
+    for (size_t i = 0; i < DSQL_COUNT_OF(refused); i++) {
+        assert_int_equal(PARSE(refused[i], "a"), DSQL_OK);
+        assert_int_equal(dsql_args_text(&args, "port", text, sizeof(text), &err), DSQL_INVALID);
+        assert_string_equal(err.message, "--port is empty or too long");
+        assert_string_equal(text, "123");
+    }
+}
+
 TEST(mistakes_leave_the_result_alone)
 {
     assert_int_equal(PARSE("--port=7", "a"), DSQL_OK);
@@ -245,6 +263,7 @@ int main(void)
         cmocka_unit_test(options_and_operands_mix),
         cmocka_unit_test(mistakes_are_one_clear_line),
         cmocka_unit_test(a_value_is_given_once),
+        cmocka_unit_test(a_text_fits_or_is_refused),
         cmocka_unit_test(mistakes_leave_the_result_alone),
         cmocka_unit_test(mistakes_are_shown_printable_and_cut),
         cmocka_unit_test(commands_are_found),
