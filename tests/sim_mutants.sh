@@ -13,8 +13,8 @@ worlds=${MUTANT_WORLDS:-500}
 mutants='
 guard-ignored|src/core/lifetime.c|\.usable_until = dsql_mono_add(born, usable_ns)|.usable_until = dsql_mono_add(born, life_ns)
 slot-leak|src/core/slots.c|^    s->closing--;$|    (void)s->closing;
-permit-counted-twice|src/core/blocks_answer.c|put_in_purse(b, b->drawn);|put_in_purse(b, 2 * b->drawn);
-doubt-counted-twice|src/core/blocks_answer.c|applied ? b->doubt_drawn : b->doubt_returned|b->doubt_drawn + b->doubt_returned
+permit-counted-twice|src/core/blocks_answer.c|put_in_purse(b, b->flight.drawn);|put_in_purse(b, 2 * b->flight.drawn);
+doubt-counted-twice|src/core/blocks_answer.c|applied ? b->doubt.drawn : b->doubt.returned|b->doubt.drawn + b->doubt.returned
 copy-unseen|src/core/blocks_answer.c|if (own \&\& is_ours(b, own)) {|if (own \&\& (is_ours(b, own), true)) {
 expiry-by-wall-clock|src/core/blocks.c|dsql_mono_since(now, seen->since)|(dsql_blocks_own(b)->seen_ms - dsql_registry_find(\&b->view, seen->id)->seen_ms) * DSQL_MS
 jitter-dropped|src/core/lifetime.c|dsql_rng_between(rng, -half_ns, half_ns)|0 * dsql_rng_between(rng, -half_ns, half_ns)

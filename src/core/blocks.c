@@ -50,15 +50,11 @@ void dsql_blocks_init(struct dsql_blocks *b, const struct dsql_blocks_config *co
         .config = *config,
         .beat_ns = dsql_blocks_beat_ns(config->ttl_ns),
         .rng = rng,
-        .heard = now,
-        .proof = now,
-        .fresh_until = now,
-        .grace_until = now,
-        .slow_until = now,
-        .retry_at = now,
-        .beat_at = now,
-        .poll_at = now,
-        .purse.at = now,
+        .contact = {.heard = now, .proof = now},
+        .held = {.fresh_until = now, .purse.at = now},
+        .grace.until = now,
+        .throttle.until = now,
+        .pace = {.retry_at = now, .beat_at = now, .poll_at = now},
     };
     b->gap_ns = 2 * b->beat_ns;
 }
@@ -67,7 +63,7 @@ static void fini(struct dsql_allowance *a)
 {
     struct dsql_blocks *b = of(a);
     dsql_registry_fini(&b->view);
-    free(b->seen);
+    free(b->others.items);
     *b = (struct dsql_blocks){.allowance.ops = &allowance_ops};
 }
 
@@ -89,27 +85,27 @@ int64_t dsql_blocks_free_slots(const struct dsql_blocks *b)
 void dsql_blocks_replan(struct dsql_blocks *b)
 {
     struct dsql_block *own = dsql_blocks_own(b);
-    b->allow = b->slots;
-    if (!b->joined || !own)
+    b->held.allow = b->held.slots;
+    if (!b->member.joined || !own)
         return;
-    own->of[DSQL_SLOTS].wants = b->draining ? 0 : b->want;
+    own->of[DSQL_SLOTS].wants = b->need.draining ? 0 : b->need.want;
     size_t index = (size_t)(own - b->view.blocks);
     int64_t room = dsql_blocks_free_slots(b);
     struct dsql_stake stake =
         dsql_registry_stake(&b->view, DSQL_SLOTS, index, own->of[DSQL_SLOTS].wants, total(b));
     if (room < 0 || stake.others_lack > room)
-        b->allow = dsql_least(b->slots, stake.share);
-    if (b->draining)
-        b->allow = 0;
+        b->held.allow = dsql_least(b->held.slots, stake.share);
+    if (b->need.draining)
+        b->held.allow = 0;
 }
 
 static void want(struct dsql_allowance *a, int64_t n)
 {
     struct dsql_blocks *b = of(a);
     assert(n >= 0);
-    if (b->want == n)
+    if (b->need.want == n)
         return;
-    b->want = n;
+    b->need.want = n;
     dsql_blocks_replan(b);
 }
 
@@ -117,36 +113,36 @@ static void used(struct dsql_allowance *a, int64_t n)
 {
     struct dsql_blocks *b = of(a);
     assert(n >= 0);
-    b->used = n;
-    if (n >= dsql_least(b->want, b->slots))
-        b->hurrying = false;
+    b->need.used = n;
+    if (n >= dsql_least(b->need.want, b->held.slots))
+        b->need.hurrying = false;
 }
 
 static void throttled(struct dsql_allowance *a, struct dsql_moment now)
 {
     struct dsql_blocks *b = of(a);
     b->counts.throttled++;
-    if (b->slow_pending || dsql_mono_before(now.mono, b->slow_until))
+    if (b->throttle.pending || dsql_mono_before(now.mono, b->throttle.until))
         return; /* the same storm */
-    b->slow_pending = true;
-    b->slow_rate = b->view.rate;
-    b->slow_until = dsql_mono_add(now.mono, DSQL_S);
+    b->throttle.pending = true;
+    b->throttle.rate = b->view.rate;
+    b->throttle.until = dsql_mono_add(now.mono, DSQL_S);
 }
 
 static void refused_full(struct dsql_allowance *a, struct dsql_moment now)
 {
     struct dsql_blocks *b = of(a);
-    if (dsql_mono_since(now.mono, b->heard) > DSQL_S)
-        b->beat_at = now.mono;
+    if (dsql_mono_since(now.mono, b->contact.heard) > DSQL_S)
+        b->pace.beat_at = now.mono;
 }
 
 static void drain(struct dsql_allowance *a, bool draining)
 {
     struct dsql_blocks *b = of(a);
-    if (b->draining == draining)
+    if (b->need.draining == draining)
         return;
-    b->draining = draining;
-    b->left = false;
+    b->need.draining = draining;
+    b->member.left = false;
     dsql_blocks_replan(b);
 }
 
@@ -156,24 +152,27 @@ static bool says_what_we_hold(const struct dsql_registry_op *op)
     return op->set_block || op->kind == DSQL_REGISTRY_LEAVE;
 }
 
-/* What the table gives us at least, whatever became of requests in doubt. */
+/* What the table gives us at least, whatever became of the request. */
+static int64_t sure_after(const struct dsql_blocks_request *request, enum dsql_good good, int64_t n)
+{
+    return request->pending && says_what_we_hold(&request->op)
+               ? dsql_least(n, request->op.block.of[good].has)
+               : n;
+}
+
 static int64_t sure(const struct dsql_blocks *b, enum dsql_good good)
 {
-    int64_t n = good == DSQL_SLOTS ? b->slots : b->flow;
-    if (b->busy && says_what_we_hold(&b->flight))
-        n = dsql_least(n, b->flight.block.of[good].has);
-    if (b->unsettled && says_what_we_hold(&b->doubt))
-        n = dsql_least(n, b->doubt.block.of[good].has);
-    return n;
+    int64_t n = good == DSQL_SLOTS ? b->held.slots : b->held.flow;
+    return sure_after(&b->doubt, good, sure_after(&b->flight, good, n));
 }
 
 int64_t dsql_blocks_sure_purse(const struct dsql_blocks *b)
 {
-    int64_t n = b->purse_most;
-    if (b->busy && says_what_we_hold(&b->flight))
-        n = dsql_least(n, b->flight.block.purse);
-    if (b->unsettled && says_what_we_hold(&b->doubt))
-        n = dsql_least(n, b->doubt.block.purse);
+    int64_t n = b->held.purse_most;
+    if (b->flight.pending && says_what_we_hold(&b->flight.op))
+        n = dsql_least(n, b->flight.op.block.purse);
+    if (b->doubt.pending && says_what_we_hold(&b->doubt.op))
+        n = dsql_least(n, b->doubt.op.block.purse);
     return n;
 }
 
@@ -193,18 +192,18 @@ int64_t dsql_blocks_flow_in_effect(const struct dsql_blocks *b)
 
 void dsql_blocks_fill_purse(struct dsql_blocks *b, struct dsql_mono now)
 {
-    dsql_bucket_fill(&b->purse, dsql_blocks_flow_in_effect(b),
+    dsql_bucket_fill(&b->held.purse, dsql_blocks_flow_in_effect(b),
                      dsql_blocks_sure_purse(b) * DSQL_PERMIT, now);
 }
 
 void dsql_blocks_put_in_purse(struct dsql_blocks *b, int64_t n)
 {
-    b->purse.level += n * DSQL_BLOCKS_ONE;
+    b->held.purse.level += n * DSQL_BLOCKS_ONE;
 }
 
 int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    struct dsql_bucket purse = b->purse;
+    struct dsql_bucket purse = b->held.purse;
     dsql_bucket_fill(&purse, dsql_blocks_flow_in_effect(b), dsql_blocks_sure_purse(b) * DSQL_PERMIT,
                      now);
     return purse.level / DSQL_BLOCKS_ONE;
@@ -212,10 +211,12 @@ int64_t dsql_blocks_permits(const struct dsql_blocks *b, struct dsql_mono now)
 
 int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    if (!b->joined)
-        return dsql_mono_before(now, b->grace_until) ? dsql_least(b->used, b->grace_slots) : 0;
-    int64_t n = dsql_least(sure(b, DSQL_SLOTS), b->allow);
-    return dsql_mono_before(now, b->fresh_until) ? n : dsql_least(n, b->used); /* (K2), (K4) */
+    if (!b->member.joined)
+        return dsql_mono_before(now, b->grace.until) ? dsql_least(b->need.used, b->grace.slots) : 0;
+    int64_t n = dsql_least(sure(b, DSQL_SLOTS), b->held.allow);
+    return dsql_mono_before(now, b->held.fresh_until)
+               ? n
+               : dsql_least(n, b->need.used); /* (K2), (K4) */
 }
 
 static int64_t slots(const struct dsql_allowance *a, struct dsql_moment now)
@@ -226,23 +227,24 @@ static int64_t slots(const struct dsql_allowance *a, struct dsql_moment now)
 static bool permit(struct dsql_allowance *a, struct dsql_moment now, int64_t *wait_ns)
 {
     struct dsql_blocks *b = of(a);
-    bool may = b->joined && !b->draining && dsql_mono_before(now.mono, b->fresh_until) &&
-               !dsql_mono_before(now.mono, b->slow_until);
-    b->active = true;
+    bool may = b->member.joined && !b->need.draining &&
+               dsql_mono_before(now.mono, b->held.fresh_until) &&
+               !dsql_mono_before(now.mono, b->throttle.until);
+    b->need.active = true;
     dsql_blocks_fill_purse(b, now.mono);
-    if (may && b->purse.level >= DSQL_BLOCKS_ONE) {
-        if (!b->helped && !dsql_permit_plan_hurried(b, now.mono))
-            b->opened_since_beat++;
+    if (may && b->held.purse.level >= DSQL_BLOCKS_ONE) {
+        if (!b->need.helped && !dsql_permit_plan_hurried(b, now.mono))
+            b->need.opened_since_beat++;
         dsql_blocks_put_in_purse(b, -1);
         b->counts.permits++;
-        b->counts.waited += b->asked && b->helped;
-        b->asked = false;
+        b->counts.waited += b->need.asked && b->need.helped;
+        b->need.asked = false;
         return true;
     }
-    b->asked = true;
+    b->need.asked = true;
     *wait_ns = DSQL_S;
     if (may)
-        *wait_ns = dsql_least(DSQL_S, dsql_bucket_wait_ns(&b->purse, DSQL_PERMIT, now.mono));
+        *wait_ns = dsql_least(DSQL_S, dsql_bucket_wait_ns(&b->held.purse, DSQL_PERMIT, now.mono));
     return false;
 }
 
@@ -250,7 +252,7 @@ static double rate(struct dsql_allowance *a, struct dsql_moment now)
 {
     const struct dsql_blocks *b = of(a);
     (void)now;
-    return (double)(b->known ? b->view.rate : dsql_blocks_full_rate(b)) / DSQL_PERMIT;
+    return (double)(b->contact.known ? b->view.rate : dsql_blocks_full_rate(b)) / DSQL_PERMIT;
 }
 
 static void status(struct dsql_allowance *a, struct dsql_moment now,
@@ -258,12 +260,12 @@ static void status(struct dsql_allowance *a, struct dsql_moment now,
 {
     const struct dsql_blocks *b = of(a);
     status->slots = dsql_blocks_slots(b, now.mono);
-    status->used = b->used;
+    status->used = b->need.used;
     status->rate = rate(a, now);
     status->rate_limit = (double)b->config.rate;
     status->burst = b->config.burst;
     status->permits = dsql_blocks_permits(b, now.mono);
-    status->fleet_used = b->known ? dsql_registry_sum(&b->view, DSQL_SLOTS) : -1;
+    status->fleet_used = b->contact.known ? dsql_registry_sum(&b->view, DSQL_SLOTS) : -1;
     status->fleet_limit = b->config.connections;
     status->throttled = b->counts.throttled;
 }
@@ -273,20 +275,20 @@ static void status(struct dsql_allowance *a, struct dsql_moment now,
 struct dsql_blocks_slot_plan dsql_blocks_plan_slots(const struct dsql_blocks *b)
 {
     const struct dsql_block *own = dsql_blocks_own(b);
-    struct dsql_blocks_slot_plan plan = {.slots = b->slots};
+    struct dsql_blocks_slot_plan plan = {.slots = b->held.slots};
     size_t index = (size_t)(own - b->view.blocks);
     int64_t share = dsql_registry_share(&b->view, DSQL_SLOTS, index, total(b));
     int64_t room = dsql_blocks_free_slots(b);
-    if (share > b->slots) {
+    if (share > b->held.slots) {
         plan.starving = room <= 0;
         plan.urgent = room > 0;
-        plan.slots += room > 0 ? dsql_least(room, share - b->slots) : 0;
+        plan.slots += room > 0 ? dsql_least(room, share - b->held.slots) : 0;
         return plan;
     }
-    int64_t keep = dsql_most(b->used, dsql_least(b->allow, own->of[DSQL_SLOTS].wants));
-    if (keep < b->slots) {
+    int64_t keep = dsql_most(b->need.used, dsql_least(b->held.allow, own->of[DSQL_SLOTS].wants));
+    if (keep < b->held.slots) {
         plan.slots = keep;
-        plan.urgent = b->allow < b->slots;
+        plan.urgent = b->held.allow < b->held.slots;
     }
     return plan;
 }
@@ -301,13 +303,13 @@ static bool is_dead(const struct dsql_blocks *b, const struct dsql_blocks_seen *
     const struct dsql_block *block = dsql_registry_find(&b->view, seen->id);
     int64_t still_ns = dsql_blocks_still_ns(dsql_most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
     return dsql_mono_since(now, seen->since) >= still_ns &&
-           dsql_mono_since(now, b->proof) <= b->gap_ns;
+           dsql_mono_since(now, b->contact.proof) <= b->gap_ns;
 }
 
 static bool any_dead(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    for (size_t i = 0; i < b->seen_count; i++) {
-        if (is_dead(b, &b->seen[i], now))
+    for (size_t i = 0; i < b->others.count; i++) {
+        if (is_dead(b, &b->others.items[i], now))
             return true;
     }
     return false;
@@ -320,24 +322,25 @@ static struct dsql_mono earlier(struct dsql_mono a, struct dsql_mono b)
 
 static struct dsql_mono due_at(const struct dsql_blocks *b, struct dsql_mono now)
 {
-    struct dsql_mono at = b->beat_at;
-    if (b->busy || b->left)
+    struct dsql_mono at = b->pace.beat_at;
+    if (b->flight.pending || b->member.left)
         return never;
-    if (!b->known || !b->joined || b->unsettled)
-        return b->retry_at;
+    if (!b->contact.known || !b->member.joined || b->doubt.pending)
+        return b->pace.retry_at;
     struct dsql_blocks_slot_plan slots = dsql_blocks_plan_slots(b);
     if (slots.urgent) /* what is given back goes in parcels, not one request for each */
-        at = slots.slots > b->slots ? now : earlier(at, dsql_mono_add(b->heard, PARCEL_NS));
+        at = slots.slots > b->held.slots ? now
+                                         : earlier(at, dsql_mono_add(b->contact.heard, PARCEL_NS));
     struct dsql_permit_plan permits = dsql_permit_plan_now(b, now);
-    if (b->slow_pending || any_dead(b, now) || permits.urgent ||
-        (b->draining && (b->used == 0 || b->purse_most > 0)))
+    if (b->throttle.pending || any_dead(b, now) || permits.urgent ||
+        (b->need.draining && (b->need.used == 0 || b->held.purse_most > 0)))
         at = now;
     if (permits.hurried || permits.surplus || b->view.rate < dsql_blocks_full_rate(b))
-        at = earlier(at, dsql_mono_add(b->heard, dsql_permit_plan_brisk_ns(b)));
+        at = earlier(at, dsql_mono_add(b->contact.heard, dsql_permit_plan_brisk_ns(b)));
     if (slots.starving)
-        at = earlier(at, b->poll_at);
-    if (dsql_mono_before(at, b->retry_at))
-        at = b->retry_at;
+        at = earlier(at, b->pace.poll_at);
+    if (dsql_mono_before(at, b->pace.retry_at))
+        at = b->pace.retry_at;
     return at;
 }
 
@@ -349,7 +352,7 @@ static int64_t due_ns(const struct dsql_allowance *a, struct dsql_moment now)
 
 static bool left(const struct dsql_allowance *a)
 {
-    return of_const(a)->left;
+    return of_const(a)->member.left;
 }
 
 static const struct dsql_allowance_ops allowance_ops = {
@@ -373,16 +376,16 @@ static const struct dsql_allowance_ops allowance_ops = {
 static int64_t beat_from(const struct dsql_blocks *b, uint64_t nonce)
 {
     int64_t beat = (int64_t)(nonce >> 15) + 1;
-    return beat == b->beat ? beat + 1 : beat;
+    return beat == b->member.beat ? beat + 1 : beat;
 }
 
 static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_kind kind,
                                       uint64_t nonce)
 {
-    struct dsql_registry_op op = {.kind = kind, .beat_old = b->beat, .limit = total(b)};
+    struct dsql_registry_op op = {.kind = kind, .beat_old = b->member.beat, .limit = total(b)};
     op.block.beat = beat_from(b, nonce);
     op.block.ttl_ms = b->config.ttl_ns / DSQL_MS;
-    op.block.of[DSQL_SLOTS].wants = b->want;
+    op.block.of[DSQL_SLOTS].wants = b->need.want;
     memcpy(op.block.id, b->config.id, sizeof(op.block.id));
     memcpy(op.block.name, b->config.name, sizeof(op.block.name));
     return op;
@@ -390,25 +393,25 @@ static struct dsql_registry_op new_op(struct dsql_blocks *b, enum dsql_registry_
 
 void dsql_blocks_forget_identity(struct dsql_blocks *b)
 {
-    b->spent = true;
-    b->join_count = b->late_count = 0;
-    b->probe_beat = 0;
+    b->member.spent = true;
+    b->member.join_count = b->late.count = 0;
+    b->member.probe_beat = 0;
 }
 
 static struct dsql_registry_op join_op(struct dsql_blocks *b, struct dsql_mono now, uint64_t nonce)
 {
-    if (b->join_count == DSQL_BLOCKS_JOINS)
+    if (b->member.join_count == DSQL_BLOCKS_JOINS)
         dsql_blocks_forget_identity(b);
-    if (b->spent) {
+    if (b->member.spent) {
         (void)snprintf(b->config.id, sizeof(b->config.id), "%016llx", (unsigned long long)nonce);
-        b->spent = false;
+        b->member.spent = false;
     }
     struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_JOIN, nonce);
     /* Each try has a beat of its own: a block that was taken away does not come back as it was. */
-    b->first_sent = b->join_count == 0 ? now : b->first_sent;
-    b->joins[b->join_count++] = op.block.beat;
+    b->member.first_sent = b->member.join_count == 0 ? now : b->member.first_sent;
+    b->member.joins[b->member.join_count++] = op.block.beat;
     /* Our share is known once we are in it; what is free and was ours may be taken at once. */
-    int64_t again = dsql_least(b->grace_slots, dsql_most(0, dsql_blocks_free_slots(b)));
+    int64_t again = dsql_least(b->grace.slots, dsql_most(0, dsql_blocks_free_slots(b)));
     op.set_block = true;
     op.grow = again > 0;
     op.version_old = b->view.version;
@@ -420,7 +423,7 @@ static struct dsql_registry_op join_op(struct dsql_blocks *b, struct dsql_mono n
 static void put_back(struct dsql_blocks *b, struct dsql_registry_op *op, int64_t n)
 {
     op->pot_add += n;
-    b->returned += n;
+    b->flight.returned += n;
     dsql_blocks_put_in_purse(b, -n);
 }
 
@@ -428,30 +431,31 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
                         bool beat_due)
 {
     struct dsql_permit_plan plan = dsql_permit_plan_now(b, now);
-    if (!plan.hurried && (plan.surplus || b->refusals > 1)) {
+    if (!plan.hurried && (plan.surplus || b->pace.refusals > 1)) {
         /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
          * the view was old, and brought a new one. */
-        plan.flow = dsql_least(plan.flow, b->flow);
-        plan.purse = dsql_least(plan.purse, b->purse_most - plan.give + plan.draw);
+        plan.flow = dsql_least(plan.flow, b->held.flow);
+        plan.purse = dsql_least(plan.purse, b->held.purse_most - plan.give + plan.draw);
     }
     op->block.of[DSQL_FLOW] = (struct dsql_part){plan.flow, plan.wants};
     op->block.purse = plan.purse;
     op->pot_add = -plan.draw;
-    b->drawn = plan.draw;
+    b->flight.drawn = plan.draw;
     if (plan.give > 0)
         put_back(b, op, plan.give);
-    op->grow = op->grow || plan.flow > b->flow || plan.purse + op->pot_add > b->purse_most;
-    b->hurrying = plan.hurried;
-    b->helped = plan.hurried && (b->helped || !beat_due);
+    op->grow =
+        op->grow || plan.flow > b->held.flow || plan.purse + op->pot_add > b->held.purse_most;
+    b->need.hurrying = plan.hurried;
+    b->need.helped = plan.hurried && (b->need.helped || !beat_due);
 }
 
 /* The rate recovers with the time for which it was seen to be what it is. */
 static void add_recovery(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
 {
     int64_t up = dsql_blocks_full_rate(b);
-    int64_t passed_ms = dsql_mono_since(now, b->rate_since) / DSQL_MS;
+    int64_t passed_ms = dsql_mono_since(now, b->throttle.rate_since) / DSQL_MS;
     int64_t gain = up / 1000 * dsql_least(passed_ms, INT64_C(1000) * RECOVERY_S) / RECOVERY_S;
-    if (b->view.rate >= up || gain <= 0 || b->refusals > 0)
+    if (b->view.rate >= up || gain <= 0 || b->pace.refusals > 0)
         return;
     op->set_rate = true;
     op->rate_old = b->view.rate;
@@ -460,8 +464,8 @@ static void add_recovery(struct dsql_blocks *b, struct dsql_registry_op *op, str
 
 static void add_removals(struct dsql_blocks *b, struct dsql_registry_op *op, struct dsql_mono now)
 {
-    for (size_t i = 0; i < b->seen_count && op->remove_count < DSQL_REMOVE_MAX; i++) {
-        const struct dsql_blocks_seen *seen = &b->seen[i];
+    for (size_t i = 0; i < b->others.count && op->remove_count < DSQL_REMOVE_MAX; i++) {
+        const struct dsql_blocks_seen *seen = &b->others.items[i];
         if (!is_dead(b, seen, now))
             continue;
         op->remove[op->remove_count].beat = seen->beat;
@@ -474,28 +478,28 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
 {
     struct dsql_registry_op op = new_op(b, DSQL_REGISTRY_UPDATE, nonce);
     const struct dsql_block *own = dsql_blocks_own(b);
-    bool beat_due = !dsql_mono_before(now, b->beat_at);
+    bool beat_due = !dsql_mono_before(now, b->pace.beat_at);
     /* A beat in doubt, or one that conflicts keep from getting through, goes alone. */
-    if (b->unsettled) {
+    if (b->doubt.pending) {
         /* The same beat in every repetition: whichever copy is applied, it is known by it. */
-        b->first_sent = b->probe_beat == 0 ? now : b->first_sent;
-        b->probe_beat = b->probe_beat == 0 ? op.block.beat : b->probe_beat;
-        op.block.beat = b->probe_beat;
+        b->member.first_sent = b->member.probe_beat == 0 ? now : b->member.first_sent;
+        b->member.probe_beat = b->member.probe_beat == 0 ? op.block.beat : b->member.probe_beat;
+        op.block.beat = b->member.probe_beat;
         return op;
     }
-    if (beat_due && b->refusals > 3)
+    if (beat_due && b->pace.refusals > 3)
         return op;
     struct dsql_blocks_slot_plan slots = dsql_blocks_plan_slots(b);
     op.set_block = true;
     op.block.of[DSQL_SLOTS] = (struct dsql_part){slots.slots, own->of[DSQL_SLOTS].wants};
-    op.grow = slots.slots > b->slots;
+    op.grow = slots.slots > b->held.slots;
     op.version_old = b->view.version;
-    if (b->slow_pending) {
+    if (b->throttle.pending) {
         op.set_rate = op.empty_pot = true;
         op.rate_old = b->view.rate;
         op.rate_new = dsql_most(DSQL_PERMIT, b->view.rate / 2);
-        op.block.of[DSQL_FLOW] = (struct dsql_part){b->flow, own->of[DSQL_FLOW].wants};
-        op.block.purse = b->purse_most;
+        op.block.of[DSQL_FLOW] = (struct dsql_part){b->held.flow, own->of[DSQL_FLOW].wants};
+        op.block.purse = b->held.purse_most;
     } else {
         add_permits(b, &op, now, beat_due);
         add_recovery(b, &op, now);
@@ -507,27 +511,27 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
 bool dsql_blocks_next(struct dsql_blocks *b, struct dsql_mono now, uint64_t nonce,
                       struct dsql_registry_op *op)
 {
-    if (b->draining && !b->joined && !b->unsettled && !b->busy)
-        b->left = true;
+    if (b->need.draining && !b->member.joined && !b->doubt.pending && !b->flight.pending)
+        b->member.left = true;
     if (due_at(b, now).ns > now.ns)
         return false;
     dsql_blocks_fill_purse(b, now);
-    b->drawn = b->returned = 0;
-    if (!b->known) {
-        b->flight = new_op(b, DSQL_REGISTRY_OPEN, nonce);
-        b->flight.pot_new = b->config.burst;
-        b->flight.rate_new = dsql_blocks_full_rate(b);
-    } else if (!b->joined) {
-        b->flight = join_op(b, now, nonce);
-    } else if (b->draining && b->used == 0 && !b->unsettled) {
-        b->flight = new_op(b, DSQL_REGISTRY_LEAVE, nonce);
-        put_back(b, &b->flight, b->purse.level / DSQL_BLOCKS_ONE);
+    b->flight.drawn = b->flight.returned = 0;
+    if (!b->contact.known) {
+        b->flight.op = new_op(b, DSQL_REGISTRY_OPEN, nonce);
+        b->flight.op.pot_new = b->config.burst;
+        b->flight.op.rate_new = dsql_blocks_full_rate(b);
+    } else if (!b->member.joined) {
+        b->flight.op = join_op(b, now, nonce);
+    } else if (b->need.draining && b->need.used == 0 && !b->doubt.pending) {
+        b->flight.op = new_op(b, DSQL_REGISTRY_LEAVE, nonce);
+        put_back(b, &b->flight.op, b->held.purse.level / DSQL_BLOCKS_ONE);
     } else {
-        b->flight = update_op(b, now, nonce);
+        b->flight.op = update_op(b, now, nonce);
     }
-    b->busy = true;
-    b->sent = now;
+    b->flight.pending = true;
+    b->flight.sent = now;
     b->counts.requests++;
-    *op = b->flight;
+    *op = b->flight.op;
     return true;
 }

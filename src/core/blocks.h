@@ -51,6 +51,13 @@ struct dsql_blocks_config {
     int64_t ttl_ns;
 };
 
+/* When the table was heard of. */
+struct dsql_blocks_contact {
+    bool known;             /* the table has an item, as far as we know */
+    struct dsql_mono heard; /* when the last answer came */
+    struct dsql_mono proof; /* when the request of that answer was sent */
+};
+
 /* A block of another owner, and since when it has been standing still for us. */
 struct dsql_blocks_seen {
     char id[DSQL_OWNER_ID_LEN + 1];
@@ -58,85 +65,131 @@ struct dsql_blocks_seen {
     struct dsql_mono since;
 };
 
-struct dsql_blocks {
-    struct dsql_allowance allowance;
-    struct dsql_blocks_config config;
-    int64_t beat_ns, gap_ns;
-    struct dsql_rng rng;
+/* The other owners, sorted by id: a block that stands still too long is taken away (K3). */
+struct dsql_blocks_others {
+    struct dsql_blocks_seen *items;
+    size_t count, room;
+};
 
-    struct dsql_registry view; /* the item as the last answer showed it */
-    struct dsql_blocks_seen *seen;
-    size_t seen_count, seen_room;
-    struct dsql_mono heard;      /* when the last answer came */
-    struct dsql_mono proof;      /* when the request that it answers was sent */
-    struct dsql_mono rate_since; /* when view.rate was first seen */
-    bool known, joined, left;
-
-    int64_t beat;       /* this owner's beat in the table, as far as we know */
+/* This owner in the table: how its identity joins, and by which beats it knows its block again. */
+struct dsql_blocks_member {
+    bool joined;        /* the table has our block */
+    bool left;          /* the block was given back, because the owner drains */
+    bool spent;         /* this identity has had a block: it never joins again */
+    int64_t beat;       /* of our block in the table, as far as we know */
     int64_t probe_beat; /* of the plain beat that settles a doubt, in each repetition; 0: none */
-    int64_t
-        joins[DSQL_BLOCKS_JOINS]; /* beats of this identity's JOINs, of which one may be applied */
+    /* Beats of this identity's JOINs, of which one may be applied. */
+    int64_t joins[DSQL_BLOCKS_JOINS];
     size_t join_count;
     struct dsql_mono first_sent; /* the first JOIN of joins, or the first plain beat of the doubt */
-    bool spent;                  /* this identity has had a block: it never joins again */
-    /* What the table gives this owner, as far as we know: slots, permits a second, and the most
-     * permits that its purse may hold. */
-    int64_t slots, flow, purse_most;
+};
+
+/* What the table gives this owner, as far as we know (K1), and until when that may be used. */
+struct dsql_blocks_held {
+    int64_t slots;
+    int64_t flow;             /* thousandths of a permit, each second */
+    int64_t purse_most;       /* permits that the purse may hold */
     int64_t told_flow;        /* the flow that the table says this owner wants */
     int64_t allow;            /* slots to keep: fewer than `slots` when others lack their share */
     struct dsql_bucket purse; /* in thousandths of a permit */
-    struct dsql_mono fresh_until, grace_until;
-    int64_t grace_slots;
+    struct dsql_mono fresh_until; /* (K2) */
+};
 
-    bool busy;                      /* `flight` was sent, and no answer has come yet */
-    struct dsql_registry_op flight; /* the request that is under way */
+/* After a block is lost: connections in use that may stay a moment, for the next JOIN to cover. */
+struct dsql_blocks_grace {
+    struct dsql_mono until;
+    int64_t slots;
+};
+
+/* A request to the table, and the permits that it takes from the pot and puts back there. */
+struct dsql_blocks_request {
+    bool pending; /* the rest of the struct counts */
+    struct dsql_registry_op op;
     struct dsql_mono sent;
-    int64_t drawn, returned;       /* permits that `flight` takes from the pot and puts back */
-    bool unsettled;                /* `doubt` may have been applied or not */
-    struct dsql_registry_op doubt; /* an earlier request whose answer was lost */
-    struct dsql_mono doubt_sent;
-    int64_t doubt_drawn, doubt_returned;
+    int64_t drawn, returned;
+};
 
-    /* Refused requests that only bring us something, of which a copy may yet be applied. */
+/* Refused requests that only bring us something, of which a copy may yet be applied. */
+struct dsql_blocks_late {
     struct {
         int64_t beat, drawn;
         struct dsql_mono sent;
-    } late[DSQL_BLOCKS_LATE];
-    size_t late_count;
+    } items[DSQL_BLOCKS_LATE];
+    size_t count;
+};
 
-    int64_t want, used;
+/* What the process wants, and how it has been asking for permits. */
+struct dsql_blocks_need {
+    int64_t want, used; /* slots */
     bool draining;
-    bool active;   /* a permit was asked for since the last beat */
-    bool asked;    /* the last time there was none */
-    bool helped;   /* a request was sent to the table for more permits */
-    bool hurrying; /* draws from the pot until there is nothing more to open */
-    bool slow_pending;
-    int64_t slow_rate; /* the rate that was too high */
-    struct dsql_mono slow_until;
-    unsigned failures, refusals, starved;
-    struct dsql_mono retry_at, beat_at, poll_at;
-    int64_t jitter;            /* in thousandths of a wait */
+    bool active;               /* a permit was asked for since the last beat */
+    bool asked;                /* the last time there was none */
+    bool helped;               /* a request ahead of the beat asked the table for more permits */
+    bool hurrying;             /* draws from the pot until there is nothing more to open */
     int64_t opened_since_beat; /* permits used, but for hurried ones */
     int64_t opens_per_beat;    /* smoothed, in thousandths */
+};
 
-    struct { /* for status and metrics */
-        uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
-        uint64_t throttled;
-        uint64_t permits, waited; /* given; of them after a request was made for it */
-        uint64_t repeated;        /* answers to a copy of what was applied before */
-        uint64_t copies;          /* identities given up to whoever else writes under them: another
-                                     process, or a late copy of our own JOIN */
-    } counts;
+/* The cluster refused connects for their rate: the fleet's rate is halved, and recovers. */
+struct dsql_blocks_throttle {
+    bool pending;                /* the table has not been told yet */
+    int64_t rate;                /* the rate that was too high */
+    struct dsql_mono until;      /* no permit is given before */
+    struct dsql_mono rate_since; /* when view.rate was first seen */
+};
+
+/* When the next request is due. */
+struct dsql_blocks_pace {
+    unsigned failures, refusals; /* in a row */
+    unsigned starved;            /* answers in a row that had no free slot for us */
+    struct dsql_mono retry_at;   /* nothing is sent before */
+    struct dsql_mono beat_at;    /* the next beat */
+    struct dsql_mono poll_at;    /* the next look for a free slot, if starved */
+    int64_t jitter;              /* in thousandths of a wait */
+};
+
+/* For status and metrics. */
+struct dsql_blocks_counts {
+    uint64_t beats, requests, refused, lost, taken_away, blocks_lost;
+    uint64_t throttled;
+    uint64_t permits;  /* given */
+    uint64_t waited;   /* of these, given after a request was made for them */
+    uint64_t repeated; /* answers to a copy of what was applied before */
+    uint64_t copies; /* identities given up, because another process or a late copy of our own JOIN
+                        writes under them */
+};
+
+struct dsql_blocks {
+    struct dsql_allowance allowance;
+    struct dsql_blocks_config config;
+    int64_t beat_ns; /* between two beats */
+    int64_t gap_ns;  /* a longer silence of the table proves nothing about other owners */
+    struct dsql_rng rng;
+
+    struct dsql_registry view; /* the item as the last answer showed it */
+    struct dsql_blocks_contact contact;
+    struct dsql_blocks_others others;
+    struct dsql_blocks_member member;
+    struct dsql_blocks_held held;
+    struct dsql_blocks_grace grace;
+
+    struct dsql_blocks_request flight; /* pending: sent, and no answer has come yet */
+    struct dsql_blocks_request doubt;  /* pending: its answer was lost, and it may be applied */
+    struct dsql_blocks_late late;
+
+    struct dsql_blocks_need need;
+    struct dsql_blocks_throttle throttle;
+    struct dsql_blocks_pace pace;
+    struct dsql_blocks_counts counts;
 };
 
 /* connections, rate, burst, ttl_ns > 0; 0 <= headroom < connections. */
 void dsql_blocks_init(struct dsql_blocks *blocks, const struct dsql_blocks_config *config,
                       struct dsql_rng rng, struct dsql_mono now);
 
-/* What it may hold, and the permits it has in hand. What else it is told and asked is
- * core/allowance.h's: blocks->allowance. A drained one whose used() is 0 gives its block back, and
- * has left; if it is told to drain no longer it joins again. due_ns() plans anew, and each plan
- * goes by the flow the last one wanted. */
+/* The slots that the owner may hold, and the permits it has in hand. Everything else it is told and
+ * asked goes through blocks->allowance (core/allowance.h). A draining owner without a connection
+ * gives its block back, and has left; told to drain no longer, it joins again. */
 int64_t dsql_blocks_slots(const struct dsql_blocks *blocks, struct dsql_mono now);
 int64_t dsql_blocks_permits(const struct dsql_blocks *blocks, struct dsql_mono now);
 

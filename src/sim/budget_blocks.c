@@ -103,26 +103,27 @@ static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sende
     struct dsql_blocks *blocks = &owner->blocks;
     const struct dsql_blocks *remembered = &other->blocks;
     struct dsql_registry view = {0};
-    void *seen = calloc(remembered->seen_room + 1, sizeof *remembered->seen);
+    void *seen = calloc(remembered->others.room + 1, sizeof *remembered->others.items);
     if (!seen || dsql_registry_copy(&view, &remembered->view) != DSQL_OK) {
         world->kernel.no_memory = true;
         free(seen);
         return;
     }
-    if (remembered->seen_count > 0)
-        memcpy(seen, remembered->seen, remembered->seen_count * sizeof *remembered->seen);
+    if (remembered->others.count > 0)
+        memcpy(seen, remembered->others.items,
+               remembered->others.count * sizeof *remembered->others.items);
     dsql_allowance_fini(&blocks->allowance);
     *blocks = *remembered;
     blocks->view = view;
-    blocks->seen = seen;
+    blocks->others.items = seen;
     dsql_allowance_used(&blocks->allowance, 0);
     /* No answer reaches the copy's socket. */
-    if (blocks->busy &&
+    if (blocks->flight.pending &&
         dsql_blocks_answer(blocks, now_of(owner), DSQL_BLOCKS_LOST, NULL) != DSQL_OK)
         world->kernel.no_memory = true;
-    double flow = (double)blocks->flow / DSQL_PERMIT * (double)blocks->config.ttl_ns / DSQL_S;
+    double flow = (double)blocks->held.flow / DSQL_PERMIT * (double)blocks->config.ttl_ns / DSQL_S;
     dsql_sim_check_copied(owner->sender.process, other->sender.process,
-                          (double)blocks->purse_most + flow + 1);
+                          (double)blocks->held.purse_most + flow + 1);
     dsql_sim_sender_pump(&owner->sender);
 }
 

@@ -132,7 +132,8 @@ static void cloned(struct world *w, struct owner *from, struct owner *o)
     o->lives = lives;
     o->blocks.view.blocks =
         copied(from->blocks.view.blocks, from->blocks.view.room, sizeof(*from->blocks.view.blocks));
-    o->blocks.seen = copied(from->blocks.seen, from->blocks.seen_room, sizeof(*from->blocks.seen));
+    o->blocks.others.items = copied(from->blocks.others.items, from->blocks.others.room,
+                                    sizeof(*from->blocks.others.items));
     o->conns = 0;
     o->awaited = 0;
     o->loose = from->loose = true;
@@ -265,10 +266,10 @@ static void arrives_at_owner(struct world *w, struct letter *letter)
                                         letter->applied ? DSQL_BLOCKS_APPLIED : DSQL_BLOCKS_REFUSED,
                                         &letter->view),
                      DSQL_OK);
-    if (!o->blocks.joined || o->blocks.beat == o->fresh_beat)
+    if (!o->blocks.member.joined || o->blocks.member.beat == o->fresh_beat)
         o->loose = false;
     if (breakage == FULL_PURSE)
-        o->blocks.purse.level = o->blocks.purse_most * DSQL_PERMIT * DSQL_S;
+        o->blocks.held.purse.level = o->blocks.held.purse_most * DSQL_PERMIT * DSQL_S;
 }
 
 static void deliver(struct world *w)
@@ -313,7 +314,7 @@ static int64_t slots_of(const struct world *w, const struct owner *o)
 static void pool_acts(struct world *w, struct owner *o)
 {
     int64_t slots = slots_of(w, o);
-    slots = slots < o->blocks.want ? slots : o->blocks.want;
+    slots = slots < o->blocks.need.want ? slots : o->blocks.need.want;
     if (o->conns > slots)
         o->conns = slots;
     if (w->faults && chance(w, 50) && o->conns > 0)
@@ -322,11 +323,11 @@ static void pool_acts(struct world *w, struct owner *o)
     if (w->faults && chance(w, 20))
         dsql_allowance_want(&o->blocks.allowance, dsql_rng_between(&w->rng, 0, w->limit));
     /* All pools of the process close, and a new one comes before or after the block is gone. */
-    if (w->faults && chance(w, o->blocks.draining ? 200 : 10))
-        dsql_allowance_drain(&o->blocks.allowance, !o->blocks.draining);
+    if (w->faults && chance(w, o->blocks.need.draining ? 200 : 10))
+        dsql_allowance_drain(&o->blocks.allowance, !o->blocks.need.draining);
     if (w->faults && chance(w, 3))
         dsql_allowance_throttled(&o->blocks.allowance, moment_of(w, o));
-    for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.want; k++) {
+    for (int k = 0; k < 8 && o->conns < slots_of(w, o) && o->conns < o->blocks.need.want; k++) {
         int64_t wait_ns;
         if (!dsql_allowance_permit(&o->blocks.allowance, moment_of(w, o), &wait_ns))
             break;
@@ -372,7 +373,7 @@ static void strike(struct world *w)
     struct owner *other = &w->owners[dsql_rng_below(&w->rng, w->owner_count)];
     if (!o->alive && chance(w, 20))
         born(w, o);
-    else if (!o->alive && other->alive && other->blocks.known && chance(w, 20))
+    else if (!o->alive && other->alive && other->blocks.contact.known && chance(w, 20))
         cloned(w, other, o);
     else if (o->alive && chance(w, 4))
         dies(w, o);
@@ -401,9 +402,9 @@ static void judge_permits(struct world *w)
     for (size_t i = 0; i < w->owner_count; i++) {
         const struct owner *o = &w->owners[i];
         struct dsql_mono now = clock_of(w, o);
-        struct dsql_bucket purse = o->blocks.purse;
-        if (!o->alive || o->loose || !o->blocks.joined ||
-            !dsql_mono_before(now, o->blocks.fresh_until))
+        struct dsql_bucket purse = o->blocks.held.purse;
+        if (!o->alive || o->loose || !o->blocks.member.joined ||
+            !dsql_mono_before(now, o->blocks.held.fresh_until))
             continue;
         dsql_bucket_fill(&purse, dsql_blocks_flow_in_effect(&o->blocks),
                          dsql_blocks_sure_purse(&o->blocks) * DSQL_PERMIT, now);
@@ -459,7 +460,7 @@ static bool is_full(const struct world *w)
         const struct dsql_block *block =
             o->alive ? dsql_registry_find(&w->item, o->blocks.config.id) : NULL;
         if (o->alive &&
-            (!block || o->conns != dsql_least(block->of[DSQL_SLOTS].has, o->blocks.want)))
+            (!block || o->conns != dsql_least(block->of[DSQL_SLOTS].has, o->blocks.need.want)))
             return false;
     }
     return true;

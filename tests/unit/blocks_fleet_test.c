@@ -71,7 +71,7 @@ static void pool_acts(struct fleet *f, struct member *m)
     }
     dsql_allowance_used(&m->core.allowance, m->conns);
     int64_t wait_ns = DSQL_S;
-    while (m->conns < slots && m->conns < m->core.want &&
+    while (m->conns < slots && m->conns < m->core.need.want &&
            dsql_allowance_permit(&m->core.allowance, moment(f), &wait_ns)) {
         m->expiry[m->conns++] =
             f->now_ns + f->lifetime_ns / 2 + dsql_rng_between(&f->rng, 0, f->lifetime_ns);
@@ -85,7 +85,7 @@ static int64_t next_event(const struct fleet *f, const struct member *m)
 {
     int64_t due_ns = dsql_allowance_due_ns(&m->core.allowance, moment(f));
     int64_t at_ns = due_ns > DSQL_H ? f->now_ns + DSQL_H : f->now_ns + due_ns;
-    if (m->conns < m->core.want && m->ask_ns < at_ns)
+    if (m->conns < m->core.need.want && m->ask_ns < at_ns)
         at_ns = m->ask_ns;
     for (int64_t i = 0; i < m->conns; i++)
         at_ns = m->expiry[i] < at_ns ? m->expiry[i] : at_ns;
@@ -244,7 +244,7 @@ TEST(a_rolling_deploy_hands_over_in_seconds)
     old->due_ns = 0;
     join(f, 10);
     int64_t start_ns = f->now_ns;
-    while ((f->members[10].conns < 50 || !old->core.left) && f->now_ns < start_ns + 600 * DSQL_S)
+    while ((f->members[10].conns < 50 || !old->core.member.left) && f->now_ns < start_ns + 600 * DSQL_S)
         step(f);
     int64_t took_ns = f->now_ns - start_ns;
     print_message("a successor has its predecessor's 50 connections after %.1f s\n",
