@@ -19,7 +19,7 @@ static void log_failures(struct dsql_pool *pool, const struct dsql_failure_log *
                           log->cls == DSQL_CONNECT_TOKEN_EXPIRED;
     dsql_log(dsql_log_default(),
              needs_a_person ? DSQL_EVENT_POOL_DENIED : DSQL_EVENT_POOL_CONNECT_FAILED,
-             DSQL_F("endpoint", (const char *)pool->key),
+             DSQL_F("endpoint", (const char *)pool->target.key),
              DSQL_F("class", dsql_connect_class_name(log->cls)), DSQL_F("attempts", log->attempts),
              DSQL_F("sqlstate", (const char *)log->error.sqlstate),
              DSQL_F("detail", (const char *)log->error.message),
@@ -32,10 +32,10 @@ static void log_failures(struct dsql_pool *pool, const struct dsql_failure_log *
 void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now)
 {
     pthread_mutex_lock(&pool->state_lock);
-    struct dsql_failure_log log = pool->failure_log;
+    struct dsql_failure_log log = pool->tally.failure_log;
     bool due = log.pending && !dsql_mono_before(now, log.log_at);
     if (due)
-        pool->failure_log.pending = false;
+        pool->tally.failure_log.pending = false;
     pthread_mutex_unlock(&pool->state_lock);
     if (due)
         log_failures(pool, &log);
@@ -45,7 +45,7 @@ void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now)
 static bool add_failure(struct dsql_pool *pool, const struct dsql_connect_report *report,
                         struct dsql_mono now, int64_t retry_ns, struct dsql_failure_log *other)
 {
-    struct dsql_failure_log *log = &pool->failure_log;
+    struct dsql_failure_log *log = &pool->tally.failure_log;
     bool replaces = log->pending && log->cls != report->cls;
     if (replaces)
         *other = *log;
@@ -53,9 +53,9 @@ static bool add_failure(struct dsql_pool *pool, const struct dsql_connect_report
         *log = (struct dsql_failure_log){
             .pending = true, .cls = report->cls, .log_at = dsql_mono_add(now, TOGETHER_NS)};
     log->attempts++;
-    log->error = pool->errors[0];
+    log->error = pool->tally.errors[0];
     log->retry_ns = dsql_most(retry_ns, log->retry_ns);
-    pool->troubled = true;
+    pool->tally.troubled = true;
     return replaces;
 }
 
@@ -86,11 +86,11 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refill_failures, .value = step), 1);
     if (verdict.forget_token)
-        dsql_token_cache_forget(pool->tokens);
+        dsql_token_cache_forget(pool->opener.tokens);
     else if (verdict.renew_token)
-        dsql_token_cache_refused(pool->tokens);
-    if (verdict.address_fails && pool->resolver)
-        dsql_resolver_failed(pool->resolver);
+        dsql_token_cache_refused(pool->opener.tokens);
+    if (verdict.address_fails && pool->opener.resolver)
+        dsql_resolver_failed(pool->opener.resolver);
 }
 
 /* ---- what it needs ---- */
@@ -98,8 +98,8 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
 static enum dsql_rc find_address(struct dsql_pool *pool, struct dsql_mono now,
                                  char address[DSQL_ADDRESS_SIZE], struct dsql_err *err)
 {
-    if (pool->resolver)
-        return dsql_resolver_address(pool->resolver, now, address, err);
+    if (pool->opener.resolver)
+        return dsql_resolver_address(pool->opener.resolver, now, address, err);
     memcpy(address, pool->options.connection.hostaddr, DSQL_ADDRESS_SIZE);
     return DSQL_OK;
 }
@@ -113,7 +113,7 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
     enum dsql_rc rc = find_address(pool, now, address, &err);
     if (!rc) {
         step = DSQL_REFILL_TOKEN_PROVIDER;
-        rc = dsql_token_cache_try(pool->tokens, token, &err);
+        rc = dsql_token_cache_try(pool->opener.tokens, token, &err);
         report.cls = dsql_connect_class_of_token(rc);
     }
     if (!rc || rc == DSQL_TIMEOUT) { /* the latter: it is on its way */
@@ -139,8 +139,8 @@ static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t event
     struct epoll_event event = {.events = events,
                                 .data.u64 = (uint64_t)conn->generation << 32 | conn->slot};
     /* libpq may have closed one socket and opened another with the same number. */
-    if (epoll_ctl(pool->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
-        (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
+    if (epoll_ctl(pool->opener.epoll, EPOLL_CTL_MOD, fd, &event) != 0)
+        (void)epoll_ctl(pool->opener.epoll, EPOLL_CTL_ADD, fd, &event);
     conn->fd = fd;
     conn->watched = events;
 }
@@ -149,7 +149,7 @@ static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t event
  * places, not all of which it names. */
 static int lack_of_descriptors(const struct dsql_pool *pool)
 {
-    int copy = fcntl(pool->event, F_DUPFD_CLOEXEC, 0);
+    int copy = fcntl(pool->opener.event, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
         return errno;
     (void)close(copy);
@@ -177,8 +177,8 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     atomic_store_explicit(&conn->usable_until, life.usable_until.ns, memory_order_relaxed);
     dsql_stats_note_open(pool, now);
     dsql_budget_opened(pool->budget, now);
-    bool recovered = pool->troubled;
-    pool->troubled = false;
+    bool recovered = pool->tally.troubled;
+    pool->tally.troubled = false;
     uint32_t open = pool->keeper.slots.open;
     int64_t took_ns = dsql_mono_since(now, pool->keeper.slots.items[conn->slot].began);
     pthread_mutex_unlock(&pool->state_lock);
@@ -192,7 +192,7 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     pthread_mutex_unlock(&pool->state_lock);
     if (recovered)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_RECOVERED,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open));
+                 DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("open", open));
 }
 
 void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn)

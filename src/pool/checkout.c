@@ -18,13 +18,13 @@ enum { SAMPLE = 256 };
 
 static uint32_t attention_of(struct dsql_pool *pool)
 {
-    return atomic_load_explicit(&pool->attention, memory_order_seq_cst);
+    return atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst);
 }
 
 static bool is_far_from_its_end(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     return dsql_handout_is_far(atomic_load_explicit(&conn->usable_until, memory_order_relaxed),
-                               atomic_load_explicit(&pool->near_ns, memory_order_relaxed));
+                               atomic_load_explicit(&pool->fast.near_ns, memory_order_relaxed));
 }
 
 /* Looks at the clock; true if it may be handed out, else *why not. */
@@ -38,7 +38,7 @@ static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
 struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
 {
     uint32_t slot;
-    while ((slot = dsql_ready_set_take(&pool->ready, hint)) != DSQL_READY_NONE) {
+    while ((slot = dsql_ready_set_take(&pool->fast.ready, hint)) != DSQL_READY_NONE) {
         struct dsql_conn *conn = &pool->conns[slot];
         enum dsql_discard why;
         if (is_far_from_its_end(pool, conn) ||
@@ -105,7 +105,7 @@ static void hint_at_cause(struct dsql_pool *pool, struct dsql_err *err)
 
 static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, struct dsql_err *err)
 {
-    atomic_fetch_add_explicit(&pool->empties, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->line.empties, 1, memory_order_relaxed);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_empty), 1);
     pthread_mutex_lock(&pool->state_lock);
@@ -113,11 +113,11 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     (void)dsql_err_set(err, DSQL_EMPTY,
                        "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
                        "%u being opened",
-                       pool->host, (long long)(waited_ns / DSQL_MS),
+                       pool->target.host, (long long)(waited_ns / DSQL_MS),
                        (long long)pool->options.sizing.max_open, open, opening);
     /* Only what still stands in the way is worth repeating. */
-    if (err && pool->keeper.refill.rounds > 0 && pool->error_count > 0) {
-        const struct dsql_pool_error *last = &pool->errors[0];
+    if (err && pool->keeper.refill.rounds > 0 && pool->tally.error_count > 0) {
+        const struct dsql_pool_error *last = &pool->tally.errors[0];
         (void)dsql_err_set(err, DSQL_EMPTY, "%.200s; the last attempt: %.250s", err->message,
                            last->message);
         memcpy(err->sqlstate, last->sqlstate, sizeof(err->sqlstate));
@@ -126,7 +126,8 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
         hint_at_cause(pool, err);
     }
     pthread_mutex_unlock(&pool->state_lock);
-    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY, DSQL_F("endpoint", (const char *)pool->key),
+    dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY,
+             DSQL_F("endpoint", (const char *)pool->target.key),
              DSQL_F("waited_ms", waited_ns / DSQL_MS),
              DSQL_F("max_open", pool->options.sizing.max_open), DSQL_F("open", open),
              DSQL_F("opening", opening));
@@ -146,7 +147,7 @@ static enum dsql_rc wait_in_line(struct dsql_checkout_ticket *ticket, int64_t wa
                                  struct dsql_mono began)
 {
     struct dsql_pool *pool = ticket->pool;
-    atomic_fetch_add_explicit(&pool->waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->line.waits, 1, memory_order_relaxed);
     enum dsql_rc rc = dsql_waiters_wait(pool, &ticket->waiter, wait_ns, &ticket->cancelled);
     if (pool->metrics) {
         int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
@@ -166,7 +167,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
     struct dsql_visitor *visitor = dsql_visitor_self();
     struct dsql_mono began = dsql_clock_mono(pool->clock);
     struct dsql_conn *found = NULL;
-    atomic_fetch_add_explicit(&pool->inside, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&pool->line.inside, 1, memory_order_seq_cst);
     enum dsql_rc rc = DSQL_OK;
     uint32_t attention = attention_of(pool);
     if (attention & DSQL_POOL_CLOSED)
@@ -190,7 +191,7 @@ static enum dsql_rc checkout_slowly(struct dsql_checkout_ticket *ticket, int64_t
     }
     if (!rc)
         *conn = hand_out(found);
-    atomic_fetch_sub_explicit(&pool->inside, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&pool->line.inside, 1, memory_order_release);
     return rc;
 }
 
@@ -210,7 +211,7 @@ static SLOW enum dsql_rc checkout_with_own_ticket(struct dsql_pool *pool, int64_
 /* It is near its end: back it goes, and the slow case looks at the clock. */
 static SLOW void put_back(struct dsql_pool *pool, uint32_t slot)
 {
-    dsql_ready_set_put(&pool->ready, slot);
+    dsql_ready_set_put(&pool->fast.ready, slot);
     if (attention_of(pool) != 0)
         dsql_waiters_match(pool);
 }
@@ -224,7 +225,7 @@ static inline struct dsql_conn *take_fast(struct dsql_pool *pool)
     struct dsql_visitor *visitor = dsql_visitor_self();
     if (unlikely(++visitor->count % SAMPLE == 0) || unlikely(attention_of(pool) != 0))
         return NULL;
-    uint32_t slot = dsql_ready_set_take(&pool->ready, &visitor->hint);
+    uint32_t slot = dsql_ready_set_take(&pool->fast.ready, &visitor->hint);
     if (unlikely(slot == DSQL_READY_NONE))
         return NULL;
     struct dsql_conn *conn = &pool->conns[slot];
@@ -285,7 +286,7 @@ enum dsql_rc dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn)
 void dsql_checkout_join(struct dsql_checkout_ticket *ticket, struct dsql_waker *waker)
 {
     ticket->waiter.waker = waker;
-    atomic_fetch_add_explicit(&ticket->pool->waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ticket->pool->line.waits, 1, memory_order_relaxed);
     dsql_waiters_join(ticket->pool, &ticket->waiter, &ticket->cancelled);
 }
 
@@ -344,7 +345,7 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
     pthread_mutex_lock(&pool->state_lock);
-    if (pool->stopped) {
+    if (pool->ending.stopped) {
         discard_orphan(pool, conn);
         return;
     }
@@ -359,7 +360,7 @@ static bool is_recalled(struct dsql_pool *pool)
     pthread_mutex_lock(&pool->state_lock);
     bool recalled = pool->recall > 0;
     if (recalled && --pool->recall == 0)
-        atomic_fetch_and_explicit(&pool->attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
+        atomic_fetch_and_explicit(&pool->fast.attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
     pthread_mutex_unlock(&pool->state_lock);
     return recalled;
 }
@@ -369,7 +370,7 @@ static SLOW void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     if (!(attention_of(pool) & DSQL_POOL_CLOSED))
         dsql_waiters_match(pool);
-    else if (dsql_ready_set_claim(&pool->ready, conn->slot))
+    else if (dsql_ready_set_claim(&pool->fast.ready, conn->slot))
         dsql_checkout_discard(pool, conn, DSQL_DISCARD_DRAIN);
 }
 
@@ -381,7 +382,7 @@ static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, ui
             draining, !draining && (attention & DSQL_POOL_RECALL) && is_recalled(pool), &why)) {
         dsql_checkout_discard(pool, conn, why);
     } else if (!dsql_waiters_serve(pool, conn)) {
-        dsql_ready_set_put(&pool->ready, conn->slot);
+        dsql_ready_set_put(&pool->fast.ready, conn->slot);
         if (attention_of(pool) != 0)
             look_after(pool, conn);
     }
@@ -406,7 +407,7 @@ static inline void offer(struct dsql_pool *pool, struct dsql_conn *conn)
         offer_slowly(pool, conn, attention);
         return;
     }
-    dsql_ready_set_put(&pool->ready, conn->slot);
+    dsql_ready_set_put(&pool->fast.ready, conn->slot);
     if (unlikely(attention_of(pool) != 0))
         look_after(pool, conn);
 }

@@ -25,14 +25,14 @@ void dsql_connect_start(struct dsql_pool *pool, struct dsql_conn *conn,
     const struct {
         const char *keyword, *value;
     } parameters[] = {
-        {"host", pool->host}, /* for the certificate and SNI */
+        {"host", pool->target.host}, /* for the certificate and SNI */
         {"hostaddr", address},
-        {"port", pool->port_text},
+        {"port", pool->target.port_text},
         {"user", pool->options.connection.user},
         {"dbname", pool->options.connection.database},
         {"password", dsql_secret_reveal(token).ptr},
         {"sslmode", "verify-full"},
-        {"sslrootcert", pool->ca_path},
+        {"sslrootcert", pool->target.ca_path},
         {"sslsni", "1"},
         {"gssencmode", "disable"},
         {"target_session_attrs", "any"},

@@ -47,10 +47,10 @@ static void unlock_state(struct dsql_pool *pool)
 
 void dsql_opener_wake(struct dsql_pool *pool)
 {
-    if (atomic_exchange_explicit(&pool->wake_pending, true, memory_order_seq_cst))
+    if (atomic_exchange_explicit(&pool->opener.wake_pending, true, memory_order_seq_cst))
         return;
     uint64_t one = 1;
-    ssize_t written = write(pool->event, &one, sizeof(one));
+    ssize_t written = write(pool->opener.event, &one, sizeof(one));
     (void)written; /* it can only be full, and then it wakes as well */
 }
 
@@ -60,24 +60,24 @@ void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum ds
 {
     conn->why = (uint8_t)why;
     conn->next = NULL;
-    if (pool->last_discarded)
-        pool->last_discarded->next = conn;
+    if (pool->discarded.last)
+        pool->discarded.last->next = conn;
     else
-        pool->first_discarded = conn;
-    pool->last_discarded = conn;
-    pool->discarded++;
+        pool->discarded.first = conn;
+    pool->discarded.last = conn;
+    pool->discarded.count++;
 }
 
 /* With state_lock held. */
 static void tell_what_happened(struct dsql_pool *pool)
 {
-    for (struct dsql_conn *conn = pool->first_discarded; conn; conn = conn->next)
+    for (struct dsql_conn *conn = pool->discarded.first; conn; conn = conn->next)
         (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD,
                                                              .slot = conn->slot,
                                                              .discard = conn->why});
-    pool->first_discarded = pool->last_discarded = NULL;
-    pool->discarded = 0;
-    if (pool->draining && !pool->keeper.draining)
+    pool->discarded.first = pool->discarded.last = NULL;
+    pool->discarded.count = 0;
+    if (pool->ending.draining && !pool->keeper.draining)
         (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DRAIN});
 }
 
@@ -85,7 +85,7 @@ static void tell_what_happened(struct dsql_pool *pool)
 static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     atomic_store_explicit(&conn->usable_until, DSQL_HANDOUT_HUNG_UP, memory_order_seq_cst);
-    if (!dsql_ready_set_claim(&pool->ready, conn->slot))
+    if (!dsql_ready_set_claim(&pool->fast.ready, conn->slot))
         return; /* in use: its return finds out */
     lock_state(pool);
     dsql_opener_discard(pool, conn, DSQL_DISCARD_SERVER_CLOSED);
@@ -97,9 +97,9 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
 static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mono now)
 {
     struct dsql_allowance_status status;
-    if (needed != pool->needed)
+    if (needed != pool->opener.needed)
         dsql_budget_want(pool->budget, needed);
-    pool->needed = needed;
+    pool->opener.needed = needed;
     dsql_budget_status(pool->budget, now, &status);
     (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS,
                                                          .count = status.slots,
@@ -118,8 +118,8 @@ static void answer_claim(struct dsql_pool *pool, uint32_t slot)
 {
     uint32_t hint = 0;
     if (slot == DSQL_SLOT_NONE)
-        slot = dsql_ready_set_take(&pool->ready, &hint);
-    else if (!dsql_ready_set_claim(&pool->ready, slot))
+        slot = dsql_ready_set_take(&pool->fast.ready, &hint);
+    else if (!dsql_ready_set_claim(&pool->fast.ready, slot))
         slot = DSQL_SLOT_NONE;
     (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLAIMED, .slot = slot});
 }
@@ -128,9 +128,9 @@ static void set_recall(struct dsql_pool *pool, int64_t recall)
 {
     pool->recall = recall;
     if (recall > 0)
-        atomic_fetch_or_explicit(&pool->attention, DSQL_POOL_RECALL, memory_order_seq_cst);
+        atomic_fetch_or_explicit(&pool->fast.attention, DSQL_POOL_RECALL, memory_order_seq_cst);
     else
-        atomic_fetch_and_explicit(&pool->attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
+        atomic_fetch_and_explicit(&pool->fast.attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
 }
 
 static void add(struct work *work, struct dsql_pool *pool, const struct dsql_keeper_step *step)
@@ -147,7 +147,7 @@ static void add(struct work *work, struct dsql_pool *pool, const struct dsql_kee
 
 static void count_discard(struct dsql_pool *pool, enum dsql_discard why)
 {
-    pool->discards[why]++;
+    pool->tally.discards[why]++;
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_discards, .value = (int)why), 1);
 }
@@ -177,7 +177,7 @@ static void take_step(struct dsql_pool *pool, struct work *work,
         add(work, pool, step);
         break;
     case DSQL_KEEPER_OPEN:
-        pool->attempts++;
+        pool->tally.attempts++;
         add(work, pool, step);
         break;
     case DSQL_KEEPER_CUT:
@@ -204,7 +204,8 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
     (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN,
                                                          .now = now,
                                                          .count = dsql_waiters_count(pool)});
-    atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
+    atomic_store_explicit(&pool->fast.near_ns, dsql_keeper_near(&pool->keeper).ns,
+                          memory_order_relaxed);
     do {
         step = dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
         take_step(pool, work, &step, now);
@@ -236,7 +237,7 @@ static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
     lock_state(pool);
     for (struct dsql_conn *conn = closed; conn; conn = conn->next) {
         uint64_t uses = dsql_conn_uses(conn);
-        pool->uses_gone += uses;
+        pool->tally.uses_gone += uses;
         conn->uses_before += uses;
         (void)dsql_pool_tell(
             pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
@@ -258,7 +259,8 @@ static void report(struct dsql_pool *pool, const struct work *work)
                          1);
     if (work->lacks_slots)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_BUDGET,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("slots", pool->keeper.granted),
+                 DSQL_F("endpoint", (const char *)pool->target.key),
+                 DSQL_F("slots", pool->keeper.granted),
                  DSQL_F("wanted", pool->options.sizing.target_ready));
 }
 
@@ -307,8 +309,8 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
     uint32_t slots[LOOKS], capacity = pool->keeper.slots.capacity;
     nfds_t count = 0;
     for (uint32_t n = 0; n < capacity && count < LOOKS; n++) {
-        uint32_t slot = pool->look_at++ % capacity;
-        if (!dsql_ready_set_has(&pool->ready, slot))
+        uint32_t slot = pool->opener.look_at++ % capacity;
+        if (!dsql_ready_set_has(&pool->fast.ready, slot))
             continue;
         fds[count] = (struct pollfd){.fd = pool->conns[slot].fd, .events = POLLIN};
         slots[count++] = slot;
@@ -317,7 +319,7 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
         return;
     for (nfds_t i = 0; i < count; i++) {
         struct dsql_conn *conn = &pool->conns[slots[i]];
-        if (fds[i].revents == 0 || !dsql_ready_set_claim(&pool->ready, conn->slot))
+        if (fds[i].revents == 0 || !dsql_ready_set_claim(&pool->fast.ready, conn->slot))
             continue;
         if (PQconsumeInput(conn->pg) && !PQisBusy(conn->pg) &&
             PQstatus(conn->pg) == CONNECTION_OK) {
@@ -336,8 +338,8 @@ static void handle(struct dsql_pool *pool, const struct epoll_event *event)
 {
     if (event->data.u64 == WAKE_ID) {
         uint64_t value;
-        atomic_store_explicit(&pool->wake_pending, false, memory_order_seq_cst);
-        ssize_t got = read(pool->event, &value, sizeof(value));
+        atomic_store_explicit(&pool->opener.wake_pending, false, memory_order_seq_cst);
+        ssize_t got = read(pool->opener.event, &value, sizeof(value));
         (void)got;
         return;
     }
@@ -356,16 +358,16 @@ static void turn(struct dsql_pool *pool)
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_mono until = work_once(pool, now);
     dsql_attempts_say_failures(pool, now);
-    if (dsql_mono_since(now, pool->sampled_at) >= SAMPLE_NS) {
-        pool->sampled_at = now;
+    if (dsql_mono_since(now, pool->opener.sampled_at) >= SAMPLE_NS) {
+        pool->opener.sampled_at = now;
         dsql_stats_sample(pool);
         look_at_idle_sockets(pool);
     }
-    if (pool->failure_log.pending && dsql_mono_before(pool->failure_log.log_at, until))
-        until = pool->failure_log.log_at;
-    struct pollfd any = {.fd = pool->epoll, .events = POLLIN};
+    if (pool->tally.failure_log.pending && dsql_mono_before(pool->tally.failure_log.log_at, until))
+        until = pool->tally.failure_log.log_at;
+    struct pollfd any = {.fd = pool->opener.epoll, .events = POLLIN};
     (void)dsql_clock_poll(pool->clock, &any, 1, until);
-    int count = epoll_wait(pool->epoll, events, EVENTS, 0);
+    int count = epoll_wait(pool->opener.epoll, events, EVENTS, 0);
     for (int i = 0; i < count; i++)
         handle(pool, &events[i]);
 }
@@ -382,7 +384,7 @@ static void cut_off(struct dsql_pool *pool)
     }
     if (count > 0)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_ABANDONED,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("connections", count));
+                 DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("connections", count));
 }
 
 /* Everything that is not in a caller's hands is closed; what is, becomes an orphan: from `stopped`
@@ -393,7 +395,7 @@ static void end(struct dsql_pool *pool)
     (void)work_once(pool, dsql_clock_mono(pool->clock));
     cut_off(pool);
     lock_state(pool);
-    pool->stopped = true;
+    pool->ending.stopped = true;
     unlock_state(pool);
     (void)work_once(pool, dsql_clock_mono(pool->clock)); /* what came back between the two */
 }
@@ -406,7 +408,7 @@ static void *run(void *arg)
     while (!stopping) {
         turn(pool);
         lock_state(pool);
-        stopping = pool->stopping;
+        stopping = pool->ending.stopping;
         unlock_state(pool);
     }
     end(pool);
@@ -422,10 +424,10 @@ static enum dsql_rc no_thread(struct dsql_err *err, int error_number)
 enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WAKE_ID};
-    pool->epoll = epoll_create1(EPOLL_CLOEXEC);
-    pool->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (pool->epoll < 0 || pool->event < 0 ||
-        epoll_ctl(pool->epoll, EPOLL_CTL_ADD, pool->event, &event) != 0)
+    pool->opener.epoll = epoll_create1(EPOLL_CLOEXEC);
+    pool->opener.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (pool->opener.epoll < 0 || pool->opener.event < 0 ||
+        epoll_ctl(pool->opener.epoll, EPOLL_CTL_ADD, pool->opener.event, &event) != 0)
         return no_thread(err, errno);
     return DSQL_OK;
 }
@@ -433,18 +435,19 @@ enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err)
 enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
 {
     struct dsql_mono now = dsql_clock_mono(pool->clock);
-    pool->sampled_at = now;
-    pool->second = now.ns / DSQL_S;
-    atomic_store_explicit(&pool->near_ns, dsql_keeper_near(&pool->keeper).ns, memory_order_relaxed);
-    int failed = dsql_thread_start(&pool->thread, 0, run, pool);
+    pool->opener.sampled_at = now;
+    pool->tally.second = now.ns / DSQL_S;
+    atomic_store_explicit(&pool->fast.near_ns, dsql_keeper_near(&pool->keeper).ns,
+                          memory_order_relaxed);
+    int failed = dsql_thread_start(&pool->opener.thread, 0, run, pool);
     return failed ? no_thread(err, failed) : DSQL_OK;
 }
 
 void dsql_opener_stop(struct dsql_pool *pool)
 {
     lock_state(pool);
-    pool->draining = pool->stopping = true;
+    pool->ending.draining = pool->ending.stopping = true;
     unlock_state(pool);
     dsql_opener_wake(pool);
-    (void)pthread_join(pool->thread, NULL);
+    (void)pthread_join(pool->opener.thread, NULL);
 }

@@ -65,17 +65,18 @@ static struct dsql_keeper_config keeper_config(const struct dsql_pool_options *o
 static void choose_trust(struct dsql_pool *pool)
 {
     if (pool->options.connection.ca_file[0] != '\0') {
-        (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s",
+        (void)snprintf(pool->target.ca_path, sizeof(pool->target.ca_path), "%s",
                        pool->options.connection.ca_file);
         return;
     }
     const char *bundle = dsql_trust_bundle();
-    if (dsql_trust_make(bundle, &pool->ca_fd, pool->ca_path, sizeof(pool->ca_path)) > 0)
+    if (dsql_trust_make(bundle, &pool->target.ca_fd, pool->target.ca_path,
+                        sizeof(pool->target.ca_path)) > 0)
         return;
-    (void)snprintf(pool->ca_path, sizeof(pool->ca_path), "%s",
+    (void)snprintf(pool->target.ca_path, sizeof(pool->target.ca_path), "%s",
                    bundle ? bundle : "/etc/ssl/certs/ca-certificates.crt");
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRUST,
-             DSQL_F("bundle", (const char *)pool->ca_path));
+             DSQL_F("bundle", (const char *)pool->target.ca_path));
 }
 
 static void init_locks(struct dsql_pool *pool)
@@ -83,7 +84,7 @@ static void init_locks(struct dsql_pool *pool)
     dsql_clock_cond_init(&pool->progress);
     /* Neither can fail on Linux. */
     (void)pthread_mutex_init(&pool->state_lock, NULL);
-    (void)pthread_mutex_init(&pool->wait_lock, NULL);
+    (void)pthread_mutex_init(&pool->line.lock, NULL);
     dsql_pulse_init(&pool->pulse);
 }
 
@@ -94,9 +95,9 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     struct dsql_keeper_config config = keeper_config(o);
     pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->sizing.max_open * sizeof(*pool->conns));
     if (!pool->conns || dsql_keeper_init(&pool->keeper, &config, dsql_rng_from_os(), now) ||
-        dsql_ready_set_init(&pool->ready, config.max_open) ||
+        dsql_ready_set_init(&pool->fast.ready, config.max_open) ||
         (o->connection.hostaddr[0] == '\0' &&
-         dsql_resolver_new(pool->host, wake_opener, pool, &pool->resolver)))
+         dsql_resolver_new(pool->target.host, wake_opener, pool, &pool->opener.resolver)))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     memset((void *)pool->conns, 0, (size_t)o->sizing.max_open * sizeof(*pool->conns));
     for (uint32_t i = 0; i < config.max_open; i++) {
@@ -107,18 +108,18 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
     enum dsql_rc rc = DSQL_OK;
     struct dsql_credentials *credentials = o->credentials;
     if (!credentials) {
-        const struct dsql_credentials_options options = {.region = pool->region};
-        rc = dsql_credentials_new(&options, &pool->credentials, err);
-        credentials = pool->credentials;
+        const struct dsql_credentials_options options = {.region = pool->target.region};
+        rc = dsql_credentials_new(&options, &pool->target.credentials, err);
+        credentials = pool->target.credentials;
     }
     if (rc)
         return rc;
     char endpoint[300];
-    (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->host, pool->port);
+    (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->target.host, pool->target.port);
     const struct dsql_budget_options budget = {
         .kind = o->budget.kind,
         .endpoint = endpoint,
-        .region = pool->region,
+        .region = pool->target.region,
         .service = o->budget.service,
         .rate = o->budget.rate,
         .burst = o->budget.burst,
@@ -143,15 +144,15 @@ static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
         return rc;
     const struct dsql_token_cache_options tokens = {
         .credentials = credentials,
-        .host = pool->host,
-        .region = pool->region,
+        .host = pool->target.host,
+        .region = pool->target.region,
         .user = o->connection.user,
         .duration_ns = o->connection.token_duration_ns,
         .clock = pool->clock,
         .wake = wake_opener,
         .wake_arg = pool,
     };
-    return dsql_token_cache_new(&tokens, &pool->tokens, err);
+    return dsql_token_cache_new(&tokens, &pool->opener.tokens, err);
 }
 
 /* A pool that can't be recorded works all the same: the log says why. */
@@ -164,11 +165,11 @@ static void start_trace(struct dsql_pool *pool)
     if (dsql_trace_open(path, (uint32_t)pool->options.sizing.max_open, pool->clock,
                         &pool->state_lock, &pool->trace, &err))
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE_FAILED,
-                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("endpoint", (const char *)pool->target.key),
                  DSQL_F("detail", (const char *)err.message));
     else
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("file", path));
+                 DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("file", path));
 }
 
 /* Callers that still have a connection may tell the keeper of it later: unrecorded. */
@@ -186,26 +187,26 @@ static void stop_trace(struct dsql_pool *pool)
 static void give_back(struct dsql_pool *pool)
 {
     stop_trace(pool);
-    dsql_token_cache_destroy(pool->tokens);
+    dsql_token_cache_destroy(pool->opener.tokens);
     dsql_budget_destroy(pool->budget);
-    dsql_credentials_destroy(pool->credentials);
-    dsql_resolver_destroy(pool->resolver);
-    if (pool->ca_fd >= 0)
-        (void)close(pool->ca_fd);
-    if (pool->epoll >= 0)
-        (void)close(pool->epoll);
-    if (pool->event >= 0)
-        (void)close(pool->event);
+    dsql_credentials_destroy(pool->target.credentials);
+    dsql_resolver_destroy(pool->opener.resolver);
+    if (pool->target.ca_fd >= 0)
+        (void)close(pool->target.ca_fd);
+    if (pool->opener.epoll >= 0)
+        (void)close(pool->opener.epoll);
+    if (pool->opener.event >= 0)
+        (void)close(pool->opener.event);
 }
 
 /* What is left is memory. */
 static void fini(struct dsql_pool *pool)
 {
     dsql_keeper_fini(&pool->keeper);
-    dsql_ready_set_fini(&pool->ready);
+    dsql_ready_set_fini(&pool->fast.ready);
     pthread_cond_destroy(&pool->progress);
     pthread_mutex_destroy(&pool->state_lock);
-    pthread_mutex_destroy(&pool->wait_lock);
+    pthread_mutex_destroy(&pool->line.lock);
     dsql_pulse_fini(&pool->pulse);
     free(pool->conns);
     free(pool);
@@ -214,7 +215,7 @@ static void fini(struct dsql_pool *pool)
 void dsql_pool_free(struct dsql_pool *pool)
 {
     dsql_visitors_wait(pool);
-    assert(pool->handles == 0 && dsql_pool_has_no_owner(pool));
+    assert(pool->listed.handles == 0 && dsql_pool_has_no_owner(pool));
     fini(pool);
 }
 
@@ -240,13 +241,13 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     pool->metrics = options->metrics;
     pool->clock = dsql_clock_or_boot(options->clock);
     pool->fork_generation = dsql_fork_generation;
-    pool->ca_fd = pool->epoll = pool->event = -1;
-    pool->handles = 1;
-    pool->port = target->port;
-    memcpy(pool->host, target->host, sizeof(pool->host));
-    memcpy(pool->region, target->region, sizeof(pool->region));
-    (void)snprintf(pool->port_text, sizeof(pool->port_text), "%d", pool->port);
-    make_key(pool->key, sizeof(pool->key), options, target);
+    pool->target.ca_fd = pool->opener.epoll = pool->opener.event = -1;
+    pool->listed.handles = 1;
+    pool->target.port = target->port;
+    memcpy(pool->target.host, target->host, sizeof(pool->target.host));
+    memcpy(pool->target.region, target->region, sizeof(pool->target.region));
+    (void)snprintf(pool->target.port_text, sizeof(pool->target.port_text), "%d", pool->target.port);
+    make_key(pool->target.key, sizeof(pool->target.key), options, target);
     init_locks(pool);
     *rc = dsql_opener_init(pool, err);
     if (!*rc)
@@ -254,7 +255,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     if (!*rc) {
         choose_trust(pool);
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STARTED,
-                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("endpoint", (const char *)pool->target.key),
                  DSQL_F("mode", options->mode == DSQL_POOL_RESERVOIR ? "reservoir" : "standard"),
                  DSQL_F("max_open", options->sizing.max_open),
                  DSQL_F("target", options->sizing.target_ready),
@@ -265,7 +266,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
         int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, pool->keeper.now);
         if (delay_ns > 0)
             dsql_log(dsql_log_default(), DSQL_EVENT_POOL_STAGGERED,
-                     DSQL_F("endpoint", (const char *)pool->key),
+                     DSQL_F("endpoint", (const char *)pool->target.key),
                      DSQL_F("wait_ms", delay_ns / DSQL_MS));
         start_trace(pool);
         enum dsql_rc started = dsql_opener_start(pool, err);
@@ -303,40 +304,40 @@ static void wait_until_filled(struct dsql_pool *pool)
                                                          (delay_ns > 0 ? delay_ns : 0));
     bool standard = pool->options.mode == DSQL_POOL_STANDARD;
     /* Nothing came and nothing will: waiting longer only keeps the program from saying so. */
-    while (!is_filled(pool) && !dsql_keeper_is_hopeless(&pool->keeper) && !pool->draining) {
+    while (!is_filled(pool) && !dsql_keeper_is_hopeless(&pool->keeper) && !pool->ending.draining) {
         if (wait_for_progress(pool, deadline))
             continue;
-        if (!standard || pool->attempts == 0)
+        if (!standard || pool->tally.attempts == 0)
             break;
         /* A warm-up ends by its own limits, once the budget has let it begin. */
         deadline = (struct dsql_mono){INT64_MAX};
     }
     int64_t open = pool->keeper.slots.open;
-    uint64_t created = pool->opens, failed = pool->failures;
+    uint64_t created = pool->tally.opens, failed = pool->tally.failures;
     int64_t wanted =
         standard ? pool->options.standard.warmup_target : pool->options.sizing.low_watermark;
     bool hopeless = dsql_keeper_is_hopeless(&pool->keeper);
     struct dsql_pool_error last =
-        pool->error_count > 0 ? pool->errors[0] : (struct dsql_pool_error){0};
+        pool->tally.error_count > 0 ? pool->tally.errors[0] : (struct dsql_pool_error){0};
     struct dsql_allowance_status budget = {0};
     dsql_budget_status(pool->budget, dsql_clock_mono(pool->clock), &budget);
     pthread_mutex_unlock(&pool->state_lock);
     int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
     if (open >= wanted)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_FILLED,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
+                 DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("open", open),
                  DSQL_F("created", created), DSQL_F("failed", failed),
                  DSQL_F("ms", took_ns / DSQL_MS));
     else
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_NOT_FILLED,
-                 DSQL_F("endpoint", (const char *)pool->key), DSQL_F("open", open),
+                 DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("open", open),
                  DSQL_F("wanted", wanted), DSQL_F("created", created), DSQL_F("failed", failed),
                  DSQL_F("ms", took_ns / DSQL_MS), DSQL_F("gave_up", hopeless),
                  DSQL_F("detail", last.message[0] ? (const char *)last.message
                                                   : (const char *)budget.problem));
     if (standard && !hopeless)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_KEEPER,
-                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("endpoint", (const char *)pool->target.key),
                  DSQL_F("tick_ms", pool->keeper.config.tick_ns / DSQL_MS),
                  DSQL_F("per_tick", (int64_t)pool->keeper.config.tick_max));
 }
@@ -347,10 +348,10 @@ static void wait_until_filled(struct dsql_pool *pool)
 static struct dsql_pool *find(const char *key)
 {
     struct dsql_pool *pool = pools;
-    while (pool &&
-           ((atomic_load_explicit(&pool->attention, memory_order_seq_cst) & DSQL_POOL_CLOSED) ||
-            strcmp(pool->key, key) != 0))
-        pool = pool->next;
+    while (pool && ((atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst) &
+                     DSQL_POOL_CLOSED) ||
+                    strcmp(pool->target.key, key) != 0))
+        pool = pool->listed.next;
     return pool;
 }
 
@@ -362,16 +363,16 @@ static enum dsql_rc join(struct dsql_pool *pool, const struct dsql_pool_options 
     if (dsql_options_differ(&pool->options, options, difference, sizeof(difference))) {
         if (!options->share) {
             (void)dsql_err_set(err, DSQL_INVALID, "a pool of %s is open with other options: %s",
-                               pool->key, difference);
+                               pool->target.key, difference);
             dsql_err_hint(err, "open it with the same options, or set the option share to take "
                                "the open pool as it is");
             return DSQL_INVALID;
         }
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_SHARED,
-                 DSQL_F("endpoint", (const char *)pool->key),
+                 DSQL_F("endpoint", (const char *)pool->target.key),
                  DSQL_F("difference", (const char *)difference));
     }
-    pool->handles++;
+    pool->listed.handles++;
     return DSQL_OK;
 }
 
@@ -386,7 +387,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
     if (rc)
         return rc;
     pthread_once(&once, start_once);
-    char key[sizeof(((struct dsql_pool *)NULL)->key)];
+    char key[sizeof(((struct dsql_pool *)NULL)->target.key)];
     make_key(key, sizeof(key), &options, &target);
     pthread_mutex_lock(&list_lock);
     struct dsql_pool *pool = find(key);
@@ -396,7 +397,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
     } else {
         pool = make(&options, &target, &rc, err);
         if (pool) {
-            pool->next = pools;
+            pool->listed.next = pools;
             pools = pool;
         }
     }
@@ -413,10 +414,10 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
 
 static void begin_drain(struct dsql_pool *pool)
 {
-    atomic_fetch_or_explicit(&pool->attention, DSQL_POOL_CLOSED, memory_order_seq_cst);
+    atomic_fetch_or_explicit(&pool->fast.attention, DSQL_POOL_CLOSED, memory_order_seq_cst);
     pthread_mutex_lock(&pool->state_lock);
-    if (!pool->draining) {
-        pool->draining = true;
+    if (!pool->ending.draining) {
+        pool->ending.draining = true;
         dsql_budget_drain(pool->budget);
     }
     pthread_mutex_unlock(&pool->state_lock);
@@ -450,9 +451,10 @@ static void say_goodbye(struct dsql_pool *pool)
     struct dsql_pool_stats stats;
     dsql_pool_stats(pool, &stats);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_CLOSED,
-             DSQL_F("endpoint", (const char *)pool->key), DSQL_F("checkouts", stats.checkouts),
-             DSQL_F("empties", stats.empties), DSQL_F("opens", stats.opens),
-             DSQL_F("failures", stats.open_failures), DSQL_F("in_use", stats.in_use));
+             DSQL_F("endpoint", (const char *)pool->target.key),
+             DSQL_F("checkouts", stats.checkouts), DSQL_F("empties", stats.empties),
+             DSQL_F("opens", stats.opens), DSQL_F("failures", stats.open_failures),
+             DSQL_F("in_use", stats.in_use));
 }
 
 void dsql_pool_close(struct dsql_pool *pool)
@@ -460,11 +462,11 @@ void dsql_pool_close(struct dsql_pool *pool)
     if (!pool || !is_of_this_process(pool))
         return;
     pthread_mutex_lock(&list_lock);
-    assert(pool->handles > 0); /* closed more often than opened? */
-    bool last = --pool->handles == 0;
-    for (struct dsql_pool **at = &pools; last && *at; at = &(*at)->next) {
+    assert(pool->listed.handles > 0); /* closed more often than opened? */
+    bool last = --pool->listed.handles == 0;
+    for (struct dsql_pool **at = &pools; last && *at; at = &(*at)->listed.next) {
         if (*at == pool) {
-            *at = pool->next;
+            *at = pool->listed.next;
             break;
         }
     }
@@ -477,12 +479,12 @@ void dsql_pool_close(struct dsql_pool *pool)
     /* Those who were sent away may still be on their way out, and a return that came before the
      * opener stopped may still be about to wake it. Returns that come later need the memory only.
      */
-    while (atomic_load_explicit(&pool->inside, memory_order_acquire) > 0)
+    while (atomic_load_explicit(&pool->line.inside, memory_order_acquire) > 0)
         sched_yield();
     dsql_visitors_wait(pool);
     give_back(pool);
     pthread_mutex_lock(&pool->state_lock);
-    pool->closed = true;
+    pool->ending.closed = true;
     bool unused = dsql_pool_has_no_owner(pool);
     pthread_mutex_unlock(&pool->state_lock);
     if (unused)

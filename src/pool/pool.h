@@ -23,7 +23,7 @@
  * return; it is never dereferenced.
  *
  * Who may touch what: `state_lock` guards the keeper, the budget's handle and everything marked
- * (S); the opener holds it for core's decisions, never during a system call. `wait_lock` guards the
+ * (S); the opener holds it for core's decisions, never during a system call. `line.lock` guards the
  * queue of waiters (W), and no system call is made under it either. What is marked (O) is the
  * opener's alone. The hot path takes no lock. Neither lock is taken while the other is held.
  *
@@ -84,7 +84,7 @@ struct dsql_waker {
 
 struct dsql_waiter {
     struct dsql_waiting_node node; /* (W) */
-    _Atomic uint32_t state;        /* a futex; changes once, under wait_lock */
+    _Atomic uint32_t state;        /* a futex; changes once, under line.lock */
     struct dsql_conn *conn;        /* when served */
     struct dsql_waker *waker;      /* NULL: a thread sleeps on the futex */
 };
@@ -103,63 +103,104 @@ struct dsql_failure_log {
     int64_t retry_ns;
 };
 
+/* What every checkout and return looks at; no lock. */
+struct dsql_pool_fast {
+    /* Written by the opener once a turn: the moment from which on a connection's end is near enough
+     * to look at the clock. */
+    _Alignas(DSQL_CACHE_LINE) _Atomic int64_t near_ns;
+    _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
+    struct dsql_ready_set ready; /* its members are set once */
+};
+
+/* The callers for whom no connection was ready. The counts are read without a lock. */
+struct dsql_pool_line {
+    _Alignas(DSQL_CACHE_LINE) pthread_mutex_t lock;
+    struct dsql_waiting waiting; /* (W) */
+    _Atomic uint32_t inside;     /* threads in the slow part of checkout */
+    _Atomic uint64_t waits, empties;
+};
+
+/* (S) Connections that callers discarded, and of which the keeper has not been told. */
+struct dsql_pool_discarded {
+    struct dsql_conn *first, *last;
+    uint32_t count;
+};
+
+/* (S) How far the pool's end has come. */
+struct dsql_pool_ending {
+    bool draining; /* no checkout succeeds any more */
+    bool stopping; /* the opener is asked to end */
+    bool stopped;  /* the opener closes nothing any more: callers do */
+    bool closed;   /* the last dsql_pool_close() needs the pool no longer */
+};
+
+/* (S) What stats, metrics and log say of the past. */
+struct dsql_pool_tally {
+    uint64_t uses_gone; /* checkouts of connections that are closed */
+    uint64_t opens, failures, attempts;
+    uint64_t discards[DSQL_DISCARDS];
+    uint32_t opens_by_second[DSQL_POOL_SECONDS];     /* a ring */
+    int64_t second;                                  /* of the ring's newest entry */
+    struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* the latest first; age_ns is the moment */
+    size_t error_count;
+    struct dsql_failure_log failure_log;
+    bool troubled; /* a failure was logged since the last success */
+};
+
+/* (O) The opener's thread and what it alone uses; other threads wake it through `event`. */
+struct dsql_pool_opener {
+    pthread_t thread;
+    int epoll, event;
+    _Atomic bool wake_pending;
+    int64_t needed; /* slots, as the budget was told last */
+    struct dsql_mono sampled_at;
+    uint64_t uses_reported;
+    uint32_t look_at;               /* the next idle socket to look at */
+    struct dsql_resolver *resolver; /* NULL: the address is given */
+    struct dsql_token_cache *tokens;
+};
+
+/* What the pool connects to, and as whom; does not change after the opening. */
+struct dsql_pool_target {
+    char host[256], port_text[8], region[64];
+    int port;
+    char key[512]; /* pools with the same key are one pool */
+    char ca_path[256];
+    int ca_fd;                            /* of the small trust file; -1: none */
+    struct dsql_credentials *credentials; /* those the pool made itself, or NULL */
+};
+
+/* The pool's place among those of this process; guarded by pool.c's list_lock. */
+struct dsql_pool_listed {
+    struct dsql_pool *next;
+    unsigned handles; /* opens that have not been closed */
+};
+
 struct dsql_pool {
+    /* Set by the opening; only what is in the connections changes. */
     struct dsql_conn *conns; /* one for each slot */
     struct dsql_pool_options options;
     struct dsql_metrics *metrics;
     const struct dsql_clock *clock;
-    struct dsql_pulse pulse; /* has its own lock */
     unsigned fork_generation;
+    struct dsql_pulse pulse; /* has its own lock */
 
-    /* Read by every checkout, written by the opener once a turn: the moment from which on a
-     * connection's end is near enough to look at the clock. */
-    _Alignas(DSQL_CACHE_LINE) _Atomic int64_t near_ns;
-    _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
-    struct dsql_ready_set ready; /* its members are set once */
-
-    _Alignas(DSQL_CACHE_LINE) pthread_mutex_t wait_lock;
-    struct dsql_waiting waiting; /* (W) */
-    _Atomic uint32_t inside;     /* threads in the slow part of checkout */
-    _Atomic uint64_t waits, empties;
+    struct dsql_pool_fast fast;
+    struct dsql_pool_line line;
 
     pthread_mutex_t state_lock;
     pthread_cond_t progress;    /* of opening and of draining */
     struct dsql_keeper keeper;  /* (S) written by the opener alone, until it has stopped */
     struct dsql_trace *trace;   /* (S) NULL: nothing is recorded */
     struct dsql_budget *budget; /* (S) */
-    struct dsql_conn *first_discarded, *last_discarded; /* (S) of which the keeper knows nothing */
-    uint32_t discarded;                                 /* (S) so many */
-    bool draining, stopping, stopped;
-    int64_t needed;                                  /* (O) slots, as the budget was told last */
-    int64_t recall;                                  /* (S) returns still to be closed */
-    uint64_t uses_gone;                              /* (S) of connections that are closed */
-    uint64_t opens, failures, attempts;              /* (S) */
-    uint64_t discards[DSQL_DISCARDS];                /* (S) */
-    uint32_t opens_by_second[DSQL_POOL_SECONDS];     /* (S) ring */
-    int64_t second;                                  /* (S) of its newest entry */
-    struct dsql_pool_error errors[DSQL_POOL_ERRORS]; /* (S) age_ns holds the moment */
-    size_t error_count;
-    struct dsql_failure_log failure_log; /* (S) */
-    bool troubled;                       /* (S) a failure was logged since the last success */
+    int64_t recall;             /* (S) returns still to be closed */
+    struct dsql_pool_discarded discarded;
+    struct dsql_pool_ending ending;
+    struct dsql_pool_tally tally;
 
-    pthread_t thread;
-    int epoll, event;
-    _Atomic bool wake_pending;
-    struct dsql_mono sampled_at;          /* (O) */
-    uint64_t uses_reported;               /* (O) */
-    uint32_t look_at;                     /* (O) the next idle socket to look at */
-    struct dsql_resolver *resolver;       /* (O) NULL: the address is given */
-    struct dsql_token_cache *tokens;      /* (O) */
-    struct dsql_credentials *credentials; /* those it made itself, or NULL */
-
-    char host[256], key[512]; /* what it connects to; what makes it one of a kind */
-    int port;
-    char port_text[8], region[64];
-    char ca_path[256];
-    int ca_fd;              /* of the small trust file; -1: none */
-    struct dsql_pool *next; /* in the list of this process */
-    unsigned handles;       /* list_lock's: opens that have not been closed */
-    bool closed;            /* (S) the last dsql_pool_close() needs it no longer */
+    struct dsql_pool_opener opener;
+    struct dsql_pool_target target;
+    struct dsql_pool_listed listed;
 };
 
 /* With state_lock held: how often this connection was checked out. */
@@ -195,7 +236,7 @@ static inline bool dsql_conn_is_out(struct dsql_conn *conn, const struct dsql_co
  * that thread frees the pool. */
 static inline bool dsql_pool_has_no_owner(const struct dsql_pool *pool)
 {
-    return pool->closed && dsql_slots_held(&pool->keeper.slots) == 0;
+    return pool->ending.closed && dsql_slots_held(&pool->keeper.slots) == 0;
 }
 
 /* With state_lock held. Whatever changes the keeper goes through here, so that a recording holds
@@ -248,7 +289,7 @@ void dsql_connect_parse(const char *text, struct dsql_connect_report *report);
 /* waiters.c */
 static inline uint32_t dsql_waiters_count(const struct dsql_pool *pool)
 {
-    return atomic_load_explicit(&pool->attention, memory_order_seq_cst) &
+    return atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst) &
            ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
 }
 /* Gives the connection, which the caller owns, to the longest waiter; false if there is none. */

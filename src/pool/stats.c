@@ -44,18 +44,19 @@ void dsql_stats_note_failure(struct dsql_pool *pool, const struct dsql_connect_r
     memcpy(error.message, report->message, sizeof(error.message));
     memcpy(error.hint, report->hint, sizeof(error.hint));
     size_t at = 0;
-    while (at < pool->error_count && (pool->errors[at].rc != error.rc ||
-                                      strcmp(pool->errors[at].message, error.message) != 0))
+    while (at < pool->tally.error_count &&
+           (pool->tally.errors[at].rc != error.rc ||
+            strcmp(pool->tally.errors[at].message, error.message) != 0))
         at++;
-    if (at < pool->error_count)
-        error.count += pool->errors[at].count;
-    else if (pool->error_count < DSQL_POOL_ERRORS)
-        pool->error_count++;
+    if (at < pool->tally.error_count)
+        error.count += pool->tally.errors[at].count;
+    else if (pool->tally.error_count < DSQL_POOL_ERRORS)
+        pool->tally.error_count++;
     else
         at--;
-    memmove(&pool->errors[1], &pool->errors[0], at * sizeof(error));
-    pool->errors[0] = error;
-    pool->failures++;
+    memmove(&pool->tally.errors[1], &pool->tally.errors[0], at * sizeof(error));
+    pool->tally.errors[0] = error;
+    pool->tally.failures++;
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(connect_failures, .value = (int)report->cls),
                          1);
@@ -65,18 +66,18 @@ void dsql_stats_note_failure(struct dsql_pool *pool, const struct dsql_connect_r
 static void move_seconds(struct dsql_pool *pool, struct dsql_mono now)
 {
     int64_t second = now.ns / DSQL_S;
-    for (int64_t n = second - pool->second; n > 0 && n <= DSQL_POOL_SECONDS; n--)
-        pool->opens_by_second[(second - n + 1) % DSQL_POOL_SECONDS] = 0;
-    if (second - pool->second > DSQL_POOL_SECONDS)
-        memset(pool->opens_by_second, 0, sizeof(pool->opens_by_second));
-    pool->second = second;
+    for (int64_t n = second - pool->tally.second; n > 0 && n <= DSQL_POOL_SECONDS; n--)
+        pool->tally.opens_by_second[(second - n + 1) % DSQL_POOL_SECONDS] = 0;
+    if (second - pool->tally.second > DSQL_POOL_SECONDS)
+        memset(pool->tally.opens_by_second, 0, sizeof(pool->tally.opens_by_second));
+    pool->tally.second = second;
 }
 
 void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now)
 {
     move_seconds(pool, now);
-    pool->opens_by_second[pool->second % DSQL_POOL_SECONDS]++;
-    pool->opens++;
+    pool->tally.opens_by_second[pool->tally.second % DSQL_POOL_SECONDS]++;
+    pool->tally.opens++;
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_refills), 1);
 }
@@ -84,7 +85,7 @@ void dsql_stats_note_open(struct dsql_pool *pool, struct dsql_mono now)
 /* With state_lock held. */
 static uint64_t count_uses(const struct dsql_pool *pool)
 {
-    uint64_t uses = pool->uses_gone;
+    uint64_t uses = pool->tally.uses_gone;
     for (int64_t i = 0; i < pool->options.sizing.max_open; i++)
         uses += dsql_conn_uses(&pool->conns[i]);
     return uses;
@@ -98,8 +99,8 @@ void dsql_stats_sample(struct dsql_pool *pool)
     struct dsql_allowance_status budget;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     pthread_mutex_lock(&pool->state_lock);
-    int64_t ready = dsql_ready_set_count(&pool->ready);
-    int64_t open = pool->keeper.slots.open - pool->discarded;
+    int64_t ready = dsql_ready_set_count(&pool->fast.ready);
+    int64_t open = pool->keeper.slots.open - pool->discarded.count;
     uint64_t uses = count_uses(pool);
     dsql_budget_status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
@@ -120,8 +121,8 @@ void dsql_stats_sample(struct dsql_pool *pool)
         dsql_gauge_set(m, DSQL_SERIES(lease_active), budget.fleet_used);
     if (budget.fleet_limit >= 0)
         dsql_gauge_set(m, DSQL_SERIES(lease_limit), budget.fleet_limit);
-    dsql_counter_add(m, DSQL_SERIES(reservoir_checkouts), uses - pool->uses_reported);
-    pool->uses_reported = uses;
+    dsql_counter_add(m, DSQL_SERIES(reservoir_checkouts), uses - pool->opener.uses_reported);
+    pool->opener.uses_reported = uses;
 }
 
 void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
@@ -134,40 +135,41 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
     pthread_mutex_lock(&pool->state_lock);
     const struct dsql_keeper *k = &pool->keeper;
     const struct dsql_slots *s = &k->slots;
-    int64_t ready = dsql_ready_set_count(&pool->ready), open = s->open - pool->discarded;
+    int64_t ready = dsql_ready_set_count(&pool->fast.ready), open = s->open - pool->discarded.count;
     *stats = (struct dsql_pool_stats){
         .mode = pool->options.mode,
-        .draining = pool->draining,
+        .draining = pool->ending.draining,
         .max_open = pool->options.sizing.max_open,
         .target = pool->options.sizing.target_ready,
         .slots = k->granted,
         .ready = ready < open ? ready : open,
         .opening = s->opening,
-        .closing = s->closing + pool->discarded,
+        .closing = s->closing + pool->discarded.count,
         .empty = pool->options.sizing.max_open - dsql_slots_held(s),
         .checkouts = count_uses(pool),
-        .opens = pool->opens,
-        .open_failures = pool->failures,
-        .attempts = pool->attempts,
+        .opens = pool->tally.opens,
+        .open_failures = pool->tally.failures,
+        .attempts = pool->tally.attempts,
         .inflight_limit = dsql_keeper_inflight(k),
         .handshake_ns = k->handshake_ns,
         .retry_in_ns = dsql_refill_wait_ns(&k->refill, now),
-        .error_count = pool->error_count,
+        .error_count = pool->tally.error_count,
     };
     stats->in_use = open - stats->ready;
-    memcpy(stats->discards, pool->discards, sizeof(stats->discards));
+    memcpy(stats->discards, pool->tally.discards, sizeof(stats->discards));
     move_seconds(pool, now);
-    for (int64_t i = 0; i < DSQL_POOL_SECONDS && i <= pool->second; i++)
-        stats->opens_per_second[i] = pool->opens_by_second[(pool->second - i) % DSQL_POOL_SECONDS];
-    memcpy(stats->errors, pool->errors, sizeof(stats->errors));
+    for (int64_t i = 0; i < DSQL_POOL_SECONDS && i <= pool->tally.second; i++)
+        stats->opens_per_second[i] =
+            pool->tally.opens_by_second[(pool->tally.second - i) % DSQL_POOL_SECONDS];
+    memcpy(stats->errors, pool->tally.errors, sizeof(stats->errors));
     dsql_budget_status(pool->budget, now, &budget);
     pthread_mutex_unlock(&pool->state_lock);
     for (size_t i = 0; i < stats->error_count; i++)
         stats->errors[i].age_ns = now.ns - stats->errors[i].age_ns;
-    stats->waiting = atomic_load_explicit(&pool->attention, memory_order_relaxed) &
+    stats->waiting = atomic_load_explicit(&pool->fast.attention, memory_order_relaxed) &
                      ~(DSQL_POOL_CLOSED | DSQL_POOL_RECALL);
-    stats->waits = atomic_load_explicit(&pool->waits, memory_order_relaxed);
-    stats->empties = atomic_load_explicit(&pool->empties, memory_order_relaxed);
+    stats->waits = atomic_load_explicit(&pool->line.waits, memory_order_relaxed);
+    stats->empties = atomic_load_explicit(&pool->line.empties, memory_order_relaxed);
     struct dsql_pulse_state pulse;
     dsql_pulse_read(&pool->pulse, now, &pulse);
     stats->unanswered_ns = pulse.unanswered_ns;
@@ -208,7 +210,7 @@ size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *info
                 .left_ns = left_ns > 0 ? left_ns : 0,
                 .uses = dsql_conn_uses(conn),
             };
-            if (slot->state == DSQL_SLOT_OPEN && !dsql_ready_set_has(&pool->ready, i))
+            if (slot->state == DSQL_SLOT_OPEN && !dsql_ready_set_has(&pool->fast.ready, i))
                 infos[count].state = DSQL_CONN_IN_USE;
         }
         count++;

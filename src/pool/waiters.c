@@ -14,26 +14,26 @@
  */
 #include "pool/pool.h"
 
-/* With wait_lock held. */
+/* With line.lock held. */
 static struct dsql_waiter *first_waiter(const struct dsql_pool *pool)
 {
-    struct dsql_waiting_node *node = dsql_waiting_first(&pool->waiting);
+    struct dsql_waiting_node *node = dsql_waiting_first(&pool->line.waiting);
     return node ? DSQL_CONTAINER_OF(node, struct dsql_waiter, node) : NULL;
 }
 
 static void unlink_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    dsql_waiting_leave(&pool->waiting, &waiter->node);
-    atomic_fetch_sub_explicit(&pool->attention, 1, memory_order_seq_cst);
+    dsql_waiting_leave(&pool->line.waiting, &waiter->node);
+    atomic_fetch_sub_explicit(&pool->fast.attention, 1, memory_order_seq_cst);
 }
 
 static void link_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    dsql_waiting_join(&pool->waiting, &waiter->node);
-    atomic_fetch_add_explicit(&pool->attention, 1, memory_order_seq_cst);
+    dsql_waiting_join(&pool->line.waiting, &waiter->node);
+    atomic_fetch_add_explicit(&pool->fast.attention, 1, memory_order_seq_cst);
 }
 
-/* With wait_lock held: what happens to a waiter happens once. */
+/* With line.lock held: what happens to a waiter happens once. */
 static void settle(struct dsql_pool *pool, struct dsql_waiter *waiter, enum dsql_waiter_state state,
                    struct dsql_conn *conn)
 {
@@ -53,13 +53,13 @@ static void rouse(_Atomic uint32_t *futex, struct dsql_waker *waker)
 
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    pthread_mutex_lock(&pool->wait_lock);
+    pthread_mutex_lock(&pool->line.lock);
     struct dsql_waiter *waiter = first_waiter(pool);
     _Atomic uint32_t *futex = waiter ? &waiter->state : NULL;
     struct dsql_waker *waker = waiter ? waiter->waker : NULL;
     if (waiter)
         settle(pool, waiter, DSQL_WAITER_SERVED, conn);
-    pthread_mutex_unlock(&pool->wait_lock);
+    pthread_mutex_unlock(&pool->line.lock);
     if (futex)
         rouse(futex, waker);
     return futex != NULL;
@@ -71,21 +71,21 @@ void dsql_waiters_match(struct dsql_pool *pool)
     struct dsql_conn *conn;
     while (dsql_waiters_count(pool) != 0 && (conn = dsql_checkout_take(pool, &hint)) != NULL) {
         if (!dsql_waiters_serve(pool, conn))
-            dsql_ready_set_put(&pool->ready, conn->slot);
+            dsql_ready_set_put(&pool->fast.ready, conn->slot);
     }
 }
 
 /* The waiter, or whoever is first if it is NULL; false if it is not in the queue. */
 static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
 {
-    pthread_mutex_lock(&pool->wait_lock);
+    pthread_mutex_lock(&pool->line.lock);
     struct dsql_waiter *waiter = which ? which : first_waiter(pool);
     bool there = waiter && waiter->node.waits;
     _Atomic uint32_t *futex = there ? &waiter->state : NULL;
     struct dsql_waker *waker = there ? waiter->waker : NULL;
     if (there)
         settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
-    pthread_mutex_unlock(&pool->wait_lock);
+    pthread_mutex_unlock(&pool->line.lock);
     if (futex)
         rouse(futex, waker);
     return there;
@@ -114,11 +114,11 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
                        const _Atomic bool *cancelled)
 {
     atomic_store_explicit(&waiter->state, DSQL_WAITER_WAITS, memory_order_relaxed);
-    pthread_mutex_lock(&pool->wait_lock);
+    pthread_mutex_lock(&pool->line.lock);
     link_waiter(pool, waiter);
-    pthread_mutex_unlock(&pool->wait_lock);
+    pthread_mutex_unlock(&pool->line.lock);
     /* Draining began between the last look and now: this waiter would never be sent away. */
-    if (atomic_load_explicit(&pool->attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
+    if (atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
         dsql_waiters_send_away(pool, NULL);
     if (atomic_load_explicit(cancelled, memory_order_seq_cst))
         dsql_waiters_send_away(pool, waiter); /* likewise */
@@ -129,11 +129,11 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
 
 enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    pthread_mutex_lock(&pool->wait_lock);
+    pthread_mutex_lock(&pool->line.lock);
     if (waiter->node.waits)
         unlink_waiter(pool, waiter);
     uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
-    pthread_mutex_unlock(&pool->wait_lock);
+    pthread_mutex_unlock(&pool->line.lock);
     return state == DSQL_WAITER_SERVED  ? DSQL_OK
            : state == DSQL_WAITER_WAITS ? DSQL_EMPTY
                                         : DSQL_CLOSED;

@@ -432,9 +432,9 @@ TEST(drained_and_old)
     struct dsql_conn *conn = check_out(pool);
     assert_int_equal(dsql_pool_drain(pool, 0), DSQL_TIMEOUT);
     sleep_ms(300); /* past the connection's end */
-    int64_t before_ns = cpu_ns(pool->thread);
+    int64_t before_ns = cpu_ns(pool->opener.thread);
     sleep_ms(500);
-    assert_in_range(cpu_ns(pool->thread) - before_ns, 0, 50 * DSQL_MS);
+    assert_in_range(cpu_ns(pool->opener.thread) - before_ns, 0, 50 * DSQL_MS);
     dsql_pool_return(conn);
     dsql_pool_close(pool);
 }
