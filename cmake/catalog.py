@@ -136,7 +136,10 @@ class Statement:
         """What the statement is if it must not leave the parts of a large value behind: one that fails where
         there is such a value, and one that deletes the parts first. None where no such value can be."""
         table, rows = self.changed()
-        if rows is None or not values.get(table):
+        if not values.get(table):
+            return None
+        self.check_large(values[table], rows)
+        if rows is None:
             return None
         # A mark is no number: what looks at it fails. As a constant the cast would fail while it is planned.
         small = " AND ".join(f"CASE WHEN {table}.{encoding} LIKE '+%' THEN CAST({table}.{encoding} AS INTEGER) = 0 ELSE TRUE END"
@@ -146,6 +149,17 @@ class Statement:
         between = " WHERE " if self.text.startswith("INSERT") and " WHERE " not in self.text else " AND "
         return (Statement(self.op, self.text + between + small, extra=self.extra),
                 Statement(self.op, f"DELETE FROM large_values WHERE id IN ({tickets})", extra=self.extra))
+
+    def check_large(self, values, rows):
+        """No statement may leave parts behind, or take them from a value that stays."""
+        verb, _, sets = self.text.partition(" SET ")
+        for value, encoding in values:
+            if sets and not (re.search(rf"\b{value} = ", sets) and re.search(rf"\b{encoding} = ", sets)):
+                raise Wrong(f"{self.op.name}: {value} stays, and its parts would not")
+        if rows is None and "ON CONFLICT" in self.text:
+            raise Wrong(f"{self.op.name}: parts would be added without their row")
+        if verb.count("(SELECT") and "LIMIT" in verb and "ORDER BY" not in verb:
+            raise Wrong(f"{self.op.name}: two statements with a limit need an order to mean the same rows")
 
     def sql(self, inputs=1):
         def numbered(text, add=0):

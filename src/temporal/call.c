@@ -160,6 +160,19 @@ static enum dsql_rc exec_expecting(struct dsql_call *call)
     return rc;
 }
 
+/* An update that hits no row is no failure, and leaves its parts without a row. */
+static enum dsql_rc drop_parts(struct dsql_call *call, size_t from, size_t count)
+{
+    enum dsql_rc rc = DSQL_OK;
+    for (size_t i = 0; i < call->large_count && !rc; i++) {
+        const struct dsql_large *large = &call->larges[i];
+        const struct dsql_param id = dsql_raw(large->id.bytes, sizeof(large->id.bytes));
+        if (large->input >= from && large->input < from + count)
+            rc = dsql_tx_exec(call->tx->tx, &dsql_large_delete, &id, 1, NULL, call->err);
+    }
+    return rc;
+}
+
 static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, bool queued)
 {
     const struct dsql_op_statement *statement = call->statement;
@@ -173,7 +186,7 @@ static enum dsql_rc exec_some(struct dsql_call *call, size_t from, size_t size, 
         rc =
             dsql_tx_exec(call->tx->tx, dsql_call_form(call, size), params, n, &affected, call->err);
         call->result->affected += affected;
-        return rc;
+        return rc || affected > 0 ? rc : drop_parts(call, from, (size_t)1 << size);
     }
     if (!(call->op->flags & DSQL_FLAG_COUNTED))
         call->result->affected = -1;

@@ -57,6 +57,13 @@ const struct dsql_stmt dsql_large_insert = {
     .flags = DSQL_STMT_PREPARE,
 };
 
+const struct dsql_stmt dsql_large_delete = {
+    .name = "large_delete",
+    .sql = "DELETE FROM large_values WHERE id = $1",
+    .types = (const uint32_t[]){2950},
+    .flags = DSQL_STMT_PREPARE,
+};
+
 void dsql_large_part_params(const struct dsql_large *large, size_t number,
                             struct dsql_param params[DSQL_LARGE_PART_PARAMS])
 {

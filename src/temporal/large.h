@@ -55,6 +55,8 @@ enum { DSQL_LARGE_PART_PARAMS = 3 };
 extern const struct dsql_stmt dsql_large_insert;
 void dsql_large_part_params(const struct dsql_large *large, size_t number,
                             struct dsql_param params[DSQL_LARGE_PART_PARAMS]);
+/* The statement that takes all parts of a value away, with its id for a parameter. */
+extern const struct dsql_stmt dsql_large_delete;
 
 /* -- Reading. */
 

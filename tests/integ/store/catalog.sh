@@ -40,3 +40,7 @@ refused 'metadata is true is no condition' 's/when metadata_only is true/when me
 refused 'what is select?' 's/^one SelectFromShards/select SelectFromShards/'
 refused 'unknown flag' 's/^exec InsertIntoShards/exec InsertIntoShards quickly/'
 refused 'SelectFromShards: columns are for queries' '/^one SelectFromShards/,/sql/{/^  out/d;s/\[out.names\]/1/}'
+# What would leave parts of large values behind, or take them away too early.
+refused 'UpdateQueueV2Metadata: metadata_payload stays, and its parts would not' 's/UPDATE queues SET \[METADATA.set\]/UPDATE queues SET metadata_encoding = $metadata_encoding/'
+refused 'InsertIntoQueueV2Messages: parts would be added without their row' 's/\(INSERT INTO queue_messages .*\)$/\1 ON CONFLICT DO NOTHING/'
+refused 'two statements with a limit need an order to mean the same rows' 's/ ORDER BY node_id, txn_id LIMIT \$portion/ LIMIT $portion/'

@@ -276,6 +276,25 @@ static void leave_nothing(void)
     REQUIRE(parts() == 0);
 }
 
+/* An update of a row that is not there changes nothing, and leaves no parts behind. */
+static void update_nothing(void)
+{
+    some_id = fixture_id(&fix);
+    const struct dsql_param values[] = {dsql_i64(1),
+                                        dsql_bytes(&some_id, sizeof(some_id)),
+                                        dsql_bytes("nowhere", 7),
+                                        dsql_bool(false),
+                                        dsql_bytes(bytes, LARGE),
+                                        dsql_bytes("P", 1),
+                                        dsql_i64(1)};
+    for (enum way way = POOL; way <= TX; way++) {
+        struct dsql_result result = {0};
+        fixture_call(&fix, way, DSQL_OP_UpdateNamespace, values, 1, &result);
+        REQUIRE(result.affected == 0, "%lld rows", (long long)result.affected);
+        REQUIRE(parts() == 0, "%lld parts without a row", (long long)parts());
+    }
+}
+
 /* -- Who reads while others write. */
 
 static void *replace_often(void *arg)
@@ -438,6 +457,7 @@ int main(void)
         }
     refuse_marks();
     leave_nothing();
+    update_nothing();
     read_while_replaced();
     for (enum way way = POOL; way < WAYS; way++)
         share_rows(way);
