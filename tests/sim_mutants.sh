@@ -18,7 +18,7 @@ doubt-counted-twice|src/core/blocks_answer.c|applied ? b->doubt.drawn : b->doubt
 copy-unseen|src/core/blocks_answer.c|if (own \&\& is_ours(b, own)) {|if (own \&\& (is_ours(b, own), true)) {
 expiry-by-wall-clock|src/core/blocks.c|dsql_mono_since(now, seen->since)|(dsql_blocks_own(b)->seen_ms - dsql_registry_find(\&b->view, seen->id)->seen_ms) * DSQL_MS
 jitter-dropped|src/core/lifetime.c|dsql_rng_between(rng, -half_ns, half_ns)|0 * dsql_rng_between(rng, -half_ns, half_ns)
-waiters-lifo|src/core/waiting.h|return line->first;|return line->last;
+waiters-lifo|src/base/queue.h|return queue->first;|return queue->last;
 '
 
 git ls-files -z -- CMakeLists.txt cmake src include scenarios tests bench docs schema scripts |

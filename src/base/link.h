@@ -1,7 +1,7 @@
 /*
  * Lists whose items carry typed `next` and `prev` pointers; `first` is the pointer to the first
  * item or NULL. The order is that of a stack: the newest item comes first. A line with a last item,
- * where the first to come is the first to go, is core/waiting.h.
+ * where the first to come is the first to go, is base/queue.h.
  */
 #ifndef DSQL_BASE_LINK_H
 #define DSQL_BASE_LINK_H

@@ -28,7 +28,7 @@ enum { EVENTS = 128, LOOKS = 256 };
 
 /* What the keeper said in a turn and is carried out without the lock. */
 struct work {
-    struct dsql_conn *first, *last; /* in the order of the steps; each has its own */
+    struct dsql_conn_list conns; /* in the order of the steps; each has its own */
     bool lacks_slots, lacks_permits;
     struct dsql_mono until; /* it sleeps */
     struct dsql_secret token;
@@ -59,13 +59,7 @@ void dsql_opener_wake(struct dsql_pool *pool)
 void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
     conn->why = (uint8_t)why;
-    conn->next = NULL;
-    if (pool->discarded.last)
-        pool->discarded.last->next = conn;
-    else
-        pool->discarded.first = conn;
-    pool->discarded.last = conn;
-    pool->discarded.count++;
+    dsql_conn_list_add(&pool->discarded, conn);
 }
 
 /* With state_lock held. */
@@ -75,8 +69,7 @@ static void tell_what_happened(struct dsql_pool *pool)
         (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD,
                                                              .slot = conn->slot,
                                                              .discard = conn->why});
-    pool->discarded.first = pool->discarded.last = NULL;
-    pool->discarded.count = 0;
+    pool->discarded = (struct dsql_conn_list){0};
     if (pool->ending.draining && !pool->keeper.draining)
         (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DRAIN});
 }
@@ -137,12 +130,7 @@ static void add(struct work *work, struct dsql_pool *pool, const struct dsql_kee
 {
     struct dsql_conn *conn = &pool->conns[step->slot];
     conn->step = *step;
-    conn->next = NULL;
-    if (work->last)
-        work->last->next = conn;
-    else
-        work->first = conn;
-    work->last = conn;
+    dsql_conn_list_add(&work->conns, conn);
 }
 
 static void count_discard(struct dsql_pool *pool, enum dsql_discard why)
@@ -267,7 +255,7 @@ static void report(struct dsql_pool *pool, const struct work *work)
 static void carry_out(struct dsql_pool *pool, struct work *work)
 {
     struct dsql_conn *closed = NULL, *next;
-    for (struct dsql_conn *conn = work->first; conn; conn = next) {
+    for (struct dsql_conn *conn = work->conns.first; conn; conn = next) {
         next = conn->next;
         if (conn->step.what == DSQL_KEEPER_CLOSE) {
             close_one(pool, conn);

@@ -42,10 +42,10 @@
 #include "aws/token_cache.h"
 #include "base/fork.h"
 #include "base/log.h"
+#include "base/queue.h"
 #include "budget/budget.h"
 #include "core/keeper.h"
 #include "core/ready_set.h"
-#include "core/waiting.h"
 #include "dsql/pool.h"
 #include "metrics/metrics.h"
 #include "pool/pulse.h"
@@ -83,10 +83,10 @@ struct dsql_waker {
 };
 
 struct dsql_waiter {
-    struct dsql_waiting_node node; /* (W) */
-    _Atomic uint32_t state;        /* a futex; changes once, under line.lock */
-    struct dsql_conn *conn;        /* when served */
-    struct dsql_waker *waker;      /* NULL: a thread sleeps on the futex */
+    struct dsql_queue_node node; /* (W) */
+    _Atomic uint32_t state;      /* a futex; changes once, under line.lock */
+    struct dsql_conn *conn;      /* when served */
+    struct dsql_waker *waker;    /* NULL: a thread sleeps on the futex */
 };
 
 /* In `attention`: these flags above the number of waiters. Zero: nothing to look after. */
@@ -115,13 +115,13 @@ struct dsql_pool_fast {
 /* The callers for whom no connection was ready. The counts are read without a lock. */
 struct dsql_pool_line {
     _Alignas(DSQL_CACHE_LINE) pthread_mutex_t lock;
-    struct dsql_waiting waiting; /* (W) */
-    _Atomic uint32_t inside;     /* threads in the slow part of checkout */
+    struct dsql_queue waiting; /* (W) */
+    _Atomic uint32_t inside;   /* threads in the slow part of checkout */
     _Atomic uint64_t waits, empties;
 };
 
-/* (S) Connections that callers discarded, and of which the keeper has not been told. */
-struct dsql_pool_discarded {
+/* Connections in the order in which they came, linked by their `next`: each is in one list. */
+struct dsql_conn_list {
     struct dsql_conn *first, *last;
     uint32_t count;
 };
@@ -189,12 +189,12 @@ struct dsql_pool {
     struct dsql_pool_line line;
 
     pthread_mutex_t state_lock;
-    pthread_cond_t progress;    /* of opening and of draining */
-    struct dsql_keeper keeper;  /* (S) written by the opener alone, until it has stopped */
-    struct dsql_trace *trace;   /* (S) NULL: nothing is recorded */
-    struct dsql_budget *budget; /* (S) */
-    int64_t recall;             /* (S) returns still to be closed */
-    struct dsql_pool_discarded discarded;
+    pthread_cond_t progress;         /* of opening and of draining */
+    struct dsql_keeper keeper;       /* (S) written by the opener alone, until it has stopped */
+    struct dsql_trace *trace;        /* (S) NULL: nothing is recorded */
+    struct dsql_budget *budget;      /* (S) */
+    int64_t recall;                  /* (S) returns still to be closed */
+    struct dsql_conn_list discarded; /* (S) by callers; the keeper has not been told */
     struct dsql_pool_ending ending;
     struct dsql_pool_tally tally;
 
@@ -202,6 +202,14 @@ struct dsql_pool {
     struct dsql_pool_target target;
     struct dsql_pool_listed listed;
 };
+
+static inline void dsql_conn_list_add(struct dsql_conn_list *list, struct dsql_conn *conn)
+{
+    conn->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = conn;
+    list->last = conn;
+    list->count++;
+}
 
 /* With state_lock held: how often this connection was checked out. */
 static inline uint64_t dsql_conn_uses(const struct dsql_conn *conn)

@@ -17,19 +17,19 @@
 /* With line.lock held. */
 static struct dsql_waiter *first_waiter(const struct dsql_pool *pool)
 {
-    struct dsql_waiting_node *node = dsql_waiting_first(&pool->line.waiting);
+    struct dsql_queue_node *node = dsql_queue_first(&pool->line.waiting);
     return node ? DSQL_CONTAINER_OF(node, struct dsql_waiter, node) : NULL;
 }
 
 static void unlink_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    dsql_waiting_leave(&pool->line.waiting, &waiter->node);
+    dsql_queue_leave(&waiter->node);
     atomic_fetch_sub_explicit(&pool->fast.attention, 1, memory_order_seq_cst);
 }
 
 static void link_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    dsql_waiting_join(&pool->line.waiting, &waiter->node);
+    dsql_queue_join(&pool->line.waiting, &waiter->node);
     atomic_fetch_add_explicit(&pool->fast.attention, 1, memory_order_seq_cst);
 }
 
@@ -80,7 +80,7 @@ static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
 {
     pthread_mutex_lock(&pool->line.lock);
     struct dsql_waiter *waiter = which ? which : first_waiter(pool);
-    bool there = waiter && waiter->node.waits;
+    bool there = waiter && waiter->node.queue;
     _Atomic uint32_t *futex = there ? &waiter->state : NULL;
     struct dsql_waker *waker = there ? waiter->waker : NULL;
     if (there)
@@ -130,7 +130,7 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
 enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
     pthread_mutex_lock(&pool->line.lock);
-    if (waiter->node.waits)
+    if (waiter->node.queue)
         unlink_waiter(pool, waiter);
     uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
     pthread_mutex_unlock(&pool->line.lock);

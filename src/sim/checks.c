@@ -210,7 +210,7 @@ void dsql_sim_check_served(struct dsql_sim_process *process, const struct dsql_s
     int64_t limit_ns = world->scenario->asserts.no_waiter_starved_ns;
     if (limit_ns == 0)
         return;
-    for (const struct dsql_waiting_node *node = process->waiting.first; node; node = node->next) {
+    for (const struct dsql_queue_node *node = process->waiting.first; node; node = node->next) {
         const struct dsql_sim_caller *other =
             DSQL_CONTAINER_OF(node, const struct dsql_sim_caller, node);
         if (other->ticket < caller->ticket) {

@@ -34,7 +34,7 @@ static void hold(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
 static void rest(struct dsql_sim_process *process, struct dsql_sim_caller *caller)
 {
     dsql_sim_cancel(&process->world->kernel, &caller->tired);
-    dsql_waiting_leave(&process->waiting, &caller->node);
+    dsql_queue_leave(&caller->node);
     caller->next_free = process->first_free;
     process->first_free = caller;
 }
@@ -61,7 +61,7 @@ static void give_up(struct dsql_sim_kernel *kernel, void *arg)
 
 void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn)
 {
-    struct dsql_waiting_node *first = dsql_waiting_first(&process->waiting);
+    struct dsql_queue_node *first = dsql_queue_first(&process->waiting);
     bool draining = process->life == DSQL_SIM_DRAINS;
     enum dsql_discard why;
     if (!dsql_sim_process_may_serve(process, conn, DSQL_DISCARD_EXPIRED_ON_RETURN, &why)) {
@@ -107,7 +107,7 @@ static void wait_in_line(struct dsql_sim_process *process)
     caller->since = kernel->now;
     caller->ticket = process->tickets++;
     process->counts.waits++;
-    dsql_waiting_join(&process->waiting, &caller->node);
+    dsql_queue_join(&process->waiting, &caller->node);
     dsql_sim_after(kernel, &caller->tired, patience_ns);
     dsql_sim_process_wake(process);
 }
@@ -116,7 +116,7 @@ static void check_out(struct dsql_sim_process *process)
 {
     uint32_t slot;
     enum dsql_discard why;
-    while (!dsql_waiting_first(&process->waiting) &&
+    while (!dsql_queue_first(&process->waiting) &&
            (slot = dsql_ready_set_take(&process->ready, &process->hint)) != DSQL_READY_NONE) {
         struct dsql_sim_conn *conn = &process->conns[slot];
         if (dsql_sim_process_may_serve(process, conn, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why)) {
@@ -153,8 +153,8 @@ void dsql_sim_workload_start(struct dsql_sim_process *process)
 
 void dsql_sim_workload_stop(struct dsql_sim_process *process)
 {
-    struct dsql_waiting_node *node;
+    struct dsql_queue_node *node;
     dsql_sim_cancel(&process->world->kernel, &process->arrival);
-    while ((node = dsql_waiting_first(&process->waiting)))
+    while ((node = dsql_queue_first(&process->waiting)))
         rest(process, DSQL_CONTAINER_OF(node, struct dsql_sim_caller, node));
 }

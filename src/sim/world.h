@@ -18,13 +18,13 @@
 #ifndef DSQL_SIM_WORLD_H
 #define DSQL_SIM_WORLD_H
 
+#include "base/queue.h"
 #include "core/bucket.h"
 #include "core/connect_error.h"
 #include "core/keeper.h"
 #include "core/permits.h"
 #include "core/ready_set.h"
 #include "core/registry.h"
-#include "core/waiting.h"
 #include "sim/kernel.h"
 #include "sim/scenario.h"
 
@@ -86,7 +86,7 @@ struct dsql_sim_conn {
 
 /* A call that waits for a connection. */
 struct dsql_sim_caller {
-    struct dsql_waiting_node node;
+    struct dsql_queue_node node;
     struct dsql_sim_process *process;
     struct dsql_mono since; /* by the world's clock */
     uint64_t ticket;        /* in the order of arrival */
@@ -125,7 +125,7 @@ struct dsql_sim_process {
     struct dsql_sim_conn *conns;
     struct dsql_sim_event turn, start;
 
-    struct dsql_waiting waiting;
+    struct dsql_queue waiting;
     struct dsql_sim_caller *callers, *first_free; /* all it ever made; those at rest */
     struct dsql_sim_event arrival;
     int64_t in_use;

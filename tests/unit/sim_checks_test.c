@@ -136,13 +136,13 @@ TEST(a_caller_that_is_overtaken_is_noticed)
     run_half(&scenario, &world);
     struct dsql_sim_process *process = &world.processes[0];
     first.since = second.since = world.kernel.now;
-    dsql_waiting_join(&process->waiting, &first.node);
-    dsql_waiting_join(&process->waiting, &second.node);
+    dsql_queue_join(&process->waiting, &first.node);
+    dsql_queue_join(&process->waiting, &second.node);
     dsql_sim_check_served(process, &first);
     assert_int_equal(world.checks.failure_count, 0);
     dsql_sim_check_served(process, &second);
-    dsql_waiting_leave(&process->waiting, &first.node);
-    dsql_waiting_leave(&process->waiting, &second.node);
+    dsql_queue_leave(&first.node);
+    dsql_queue_leave(&second.node);
     expect_failure(&scenario, &world, "assertNoWaiterStarved",
                    "a #0: a caller was served before one that came earlier");
 }

@@ -1,11 +1,11 @@
 /*
  * Taking connections, and those that have not logged in yet.
  *
- * 1. Sessions before login are on one list, the oldest first, until they are let in or closed.
- * There are never more than options->logins_max.
- * 2. At that number the oldest gives way to a new one, once it has had LOGIN_GRACE_NS: who speaks
- *    has logged in by then, so that silent clients cost the others nothing. Until then new ones
- * wait in the kernel's queue.
+ * 1. Sessions before login are in one queue, the oldest first, until they are let in or closed.
+ *    There are never more than options->logins_max.
+ * 2. At that number a new client takes the place of the oldest that has said nothing for SILENT_NS,
+ *    or has not logged in after SLOW_NS: silent clients cost the others nothing. Until then new
+ *    clients wait in the kernel's queue.
  * 3. When there is no descriptor or memory for another connection, the listener rests: it would be
  *    ready at once again, and fail again.
  */
@@ -26,45 +26,14 @@ enum { ACCEPTS_MAX = 64, BACKLOG = 4096 };
 #define SILENT_NS DSQL_S
 #define SLOW_NS   (10 * DSQL_S)
 
-static void add_login(struct dsql_front *front, struct dsql_session *session)
-{
-    struct dsql_logins *logins = &front->logins;
-    session->login_prev = logins->last;
-    if (logins->last)
-        logins->last->login_next = session;
-    else
-        logins->first = session;
-    logins->last = session;
-    logins->count++;
-    session->logging_in = true;
-}
-
-void dsql_logins_leave(struct dsql_session *session)
-{
-    struct dsql_logins *logins = &session->front->logins;
-    if (!session->logging_in)
-        return;
-    if (session->login_prev)
-        session->login_prev->login_next = session->login_next;
-    else
-        logins->first = session->login_next;
-    if (session->login_next)
-        session->login_next->login_prev = session->login_prev;
-    else
-        logins->last = session->login_prev;
-    session->login_next = session->login_prev = NULL;
-    session->logging_in = false;
-    assert(logins->count > 0);
-    logins->count--;
-}
-
 /* Whether there is room for one more before login; takes it from one that is slow. */
 static bool has_room(struct dsql_front *front)
 {
     if ((int64_t)front->logins.count < front->options->logins_max)
         return true;
     struct dsql_mono now = dsql_clock_mono(front->options->clock);
-    for (struct dsql_session *at = front->logins.first; at; at = at->login_next) {
+    for (struct dsql_queue_node *node = front->logins.first; node; node = node->next) {
+        struct dsql_session *at = DSQL_CONTAINER_OF(node, struct dsql_session, login);
         int64_t age_ns = dsql_mono_since(now, at->began);
         if (age_ns < SILENT_NS)
             return false; /* and so are all behind it */
@@ -103,7 +72,7 @@ static void accept_one(struct dsql_front *front, int fd)
     session->client.fd = fd;
     session->began = dsql_clock_mono(front->options->clock);
     DSQL_LINK(front->sessions, session);
-    add_login(front, session);
+    dsql_queue_join(&front->logins, &session->login);
     dsql_session_begin(session);
 }
 

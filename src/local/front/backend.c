@@ -11,29 +11,9 @@ enum { READ_CHUNK = 64 << 10, LOOK_AT = 32 };
 
 static void backend_ready(struct dsql_watch *watch, uint32_t events);
 
-static void list_add(struct dsql_backend_list *list, struct dsql_backend *backend)
+static struct dsql_backend *of(struct dsql_queue_node *idle)
 {
-    assert(!backend->list); /* S1 */
-    backend->list = list;
-    backend->next = NULL;
-    backend->prev = list->last;
-    if (list->last)
-        list->last->next = backend;
-    else
-        list->first = backend;
-    list->last = backend;
-    list->count++;
-}
-
-static void list_remove(struct dsql_backend *backend)
-{
-    struct dsql_backend_list *list = backend->list;
-    if (!list)
-        return;
-    *(backend->prev ? &backend->prev->next : &list->first) = backend->next;
-    *(backend->next ? &backend->next->prev : &list->last) = backend->prev;
-    backend->list = NULL;
-    list->count--;
+    return idle ? DSQL_CONTAINER_OF(idle, struct dsql_backend, idle) : NULL;
 }
 
 static void free_now(struct dsql_deferred_free *ending)
@@ -59,7 +39,7 @@ static void close_one(struct dsql_backend *backend)
     if (backend->watch.fd < 0)
         return;
     dsql_loop_close(&backend->watch);
-    list_remove(backend);
+    dsql_queue_leave(&backend->idle);
     if (backend->session)
         detach(backend);
     front->backends.count--;
@@ -73,15 +53,15 @@ static bool is_alike(const struct dsql_backend *backend, const struct dsql_sessi
            memcmp(backend->startup, session->startup, session->startup_len) == 0;
 }
 
-/* One of the list that could serve the session. Only some are looked at: there may be hundreds, and
+/* An idle one that could serve the session. Only some are looked at: there may be hundreds, and
  * a new one costs little more than the search. */
-static struct dsql_backend *find_alike(const struct dsql_backend_list *list,
+static struct dsql_backend *find_alike(const struct dsql_queue *idle,
                                        const struct dsql_session *session)
 {
     int looked = 0;
-    for (struct dsql_backend *at = list->first; at && looked++ < LOOK_AT; at = at->next)
-        if (is_alike(at, session))
-            return at;
+    for (struct dsql_queue_node *at = idle->first; at && looked++ < LOOK_AT; at = at->next)
+        if (is_alike(of(at), session))
+            return of(at);
     return NULL;
 }
 
@@ -127,7 +107,7 @@ static struct dsql_backend *obtain(struct dsql_session *session)
         detach(backend);
         return backend;
     }
-    struct dsql_backend *oldest = all->free.first ? all->free.first : all->resting.first;
+    struct dsql_backend *oldest = of(all->free.first ? all->free.first : all->resting.first);
     if (oldest) {
         all->taken++;
         close_one(oldest);
@@ -147,7 +127,7 @@ static void put_session_id(const struct dsql_session *session)
 bool dsql_backend_need(struct dsql_session *session)
 {
     if (session->backend) {
-        list_remove(session->backend);
+        dsql_queue_leave(&session->backend->idle);
         return true;
     }
     struct dsql_backend *backend = obtain(session);
@@ -156,7 +136,7 @@ bool dsql_backend_need(struct dsql_session *session)
                            "The PostgreSQL behind the local endpoint has no session left.");
         return false;
     }
-    list_remove(backend);
+    dsql_queue_leave(&backend->idle);
     backend->session = session;
     session->backend = backend;
     if (backend->soiled) {
@@ -174,9 +154,9 @@ bool dsql_backend_need(struct dsql_session *session)
 void dsql_backend_rest(struct dsql_session *session)
 {
     struct dsql_backend *backend = session->backend;
-    if (backend && !backend->list && !session->has_settings && !session->has_prepared &&
+    if (backend && !backend->idle.queue && !session->has_settings && !session->has_prepared &&
         backend->hidden == 0)
-        list_add(&session->front->backends.resting, backend);
+        dsql_queue_join(&session->front->backends.resting, &backend->idle);
 }
 
 void dsql_backend_leave(struct dsql_session *session)
@@ -185,28 +165,28 @@ void dsql_backend_leave(struct dsql_session *session)
     struct dsql_backends *all = &session->front->backends;
     if (!backend)
         return;
-    bool keep = backend->list && all->free.count < DSQL_BACKENDS_EASY / 2 &&
+    bool keep = backend->idle.queue && all->free.count < DSQL_BACKENDS_EASY / 2 &&
                 backend->generation == all->generation;
     if (!keep) {
         close_one(backend);
         return;
     }
-    list_remove(backend);
+    dsql_queue_leave(&backend->idle);
     detach(backend);
-    list_add(&all->free, backend);
+    dsql_queue_join(&all->free, &backend->idle);
 }
 
 void dsql_backends_renew(struct dsql_backends *backends)
 {
     backends->generation++;
     while (backends->free.first)
-        close_one(backends->free.first);
+        close_one(of(backends->free.first));
 }
 
 void dsql_backends_fini(struct dsql_front *front)
 {
     while (front->backends.free.first)
-        close_one(front->backends.free.first);
+        close_one(of(front->backends.free.first));
     assert(front->backends.count == 0);
 }
 

@@ -5,13 +5,14 @@
  * that the one that rested longest is taken away from its client and serves another. What a client
  * has prepared by the protocol is prepared again when it gets another session.
  *
- * Invariants: (S1) a session is in one list: `free` if it serves no client, `resting` if its client
- * could do without it, else in none; (S2) session->backend and backend->session point at each
- * other; (S3) only one opened with the same StartupMessage serves a client.
+ * Invariants: (S1) a session is in one queue: `free` if it serves no client, `resting` if its
+ * client could do without it, else in none; (S2) session->backend and backend->session point at
+ * each other; (S3) only one opened with the same StartupMessage serves a client.
  */
 #ifndef DSQL_LOCAL_BACKEND_H
 #define DSQL_LOCAL_BACKEND_H
 
+#include "base/queue.h"
 #include "net/loop.h"
 #include "net/outbox.h"
 #include "pgwire/frame.h"
@@ -27,8 +28,7 @@ enum {
 struct dsql_backend {
     struct dsql_front *front;
     struct dsql_session *session; /* the client's that is served; may be NULL */
-    struct dsql_backend *next, *prev;
-    struct dsql_backend_list *list; /* S1 */
+    struct dsql_queue_node idle;  /* S1 */
     struct dsql_deferred_free ending;
     struct dsql_watch watch;
     struct dsql_outbox out;
@@ -44,13 +44,8 @@ struct dsql_backend {
     uint64_t generation;
 };
 
-struct dsql_backend_list {
-    struct dsql_backend *first, *last; /* the first is the one that rests longest */
-    size_t count;
-};
-
 struct dsql_backends {
-    struct dsql_backend_list free, resting;
+    struct dsql_queue free, resting; /* the first is the one that rests longest */
     size_t count;
     uint64_t generation; /* sessions opened before the last change of a role's settings are older */
     uint64_t opened, taken;

@@ -29,6 +29,7 @@
 
 #include "aws/token.h"
 #include "base/log.h"
+#include "base/queue.h"
 #include "base/secret.h"
 #include "core/bucket.h"
 #include "local/fault/builds.h"
@@ -96,8 +97,7 @@ enum dsql_cut {
 struct dsql_session {
     struct dsql_front *front;
     struct dsql_session *next, *prev; /* in the front's list */
-    struct dsql_session *login_next, *login_prev;
-    bool logging_in; /* on the list of those before login */
+    struct dsql_queue_node login;     /* in the front's queue of those before login */
     struct dsql_mono began;
     struct dsql_deferred_free ending;
     enum dsql_session_state state;
@@ -138,12 +138,6 @@ struct dsql_session {
 
 enum { DSQL_ADMISSIONS_MAX = 16384 };
 
-/* Those before login, the oldest first. */
-struct dsql_logins {
-    struct dsql_session *first, *last;
-    size_t count;
-};
-
 struct dsql_front {
     struct dsql_local_options *options;
     const struct dsql_postgres *pg;
@@ -155,9 +149,9 @@ struct dsql_front {
     struct dsql_sql_cache cache;
     struct dsql_loop loop;
     struct dsql_watch listener;
-    struct dsql_timer rest; /* runs while the listener is not watched, see accept.c */
-    bool is_short;          /* of descriptors or memory, at the last accept() */
-    struct dsql_logins logins;
+    struct dsql_timer rest;   /* runs while the listener is not watched, see accept.c */
+    bool is_short;            /* of descriptors or memory, at the last accept() */
+    struct dsql_queue logins; /* sessions before login, the oldest first */
     struct dsql_session *sessions;
     struct dsql_backends backends;
     struct dsql_unblock unblock;
@@ -201,8 +195,6 @@ static inline bool dsql_front_is_stalled(const struct dsql_front *front)
 
 /* accept.c */
 DSQL_MUST_USE enum dsql_rc dsql_accept_open(struct dsql_front *front, struct dsql_err *err);
-/* The session has logged in, or is over; no effect the second time. */
-void dsql_logins_leave(struct dsql_session *session);
 
 /* session.c */
 void dsql_session_begin(struct dsql_session *session);

@@ -212,7 +212,7 @@ static void welcome(struct dsql_session *session)
     dsql_pg_put_key_data(out, key[0] & INT32_MAX, key[1]);
     dsql_pg_put_ready(out, DSQL_PG_IDLE);
     session->state = DSQL_SESSION_ACTIVE;
-    dsql_logins_leave(session);
+    dsql_queue_leave(&session->login);
     uint64_t id;
     memcpy(&id, session->id, sizeof(id));
     dsql_stale_session_init(&session->stale, &front->stale, id);

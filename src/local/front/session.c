@@ -52,7 +52,7 @@ void dsql_session_close(struct dsql_session *session)
         return;
     session->state = DSQL_SESSION_DEAD;
     DSQL_UNLINK(front->sessions, session);
-    dsql_logins_leave(session);
+    dsql_queue_leave(&session->login);
     front->counts.closed++;
     front->open -= session->admitted;
     dsql_loop_stop(&front->loop, &session->life);
