@@ -1,4 +1,7 @@
-/* What a pool is told: defaults, the environment, and whether it makes sense. */
+/*
+ * What a pool is told: defaults, the environment, and whether it makes sense. All translations of
+ * options are here: from the settings, and into what keeper and budget are told.
+ */
 #include "pool/options.h"
 
 #include <string.h>
@@ -367,4 +370,47 @@ enum dsql_rc dsql_options_check(struct dsql_pool_options *o, struct dsql_target 
     copy(target->host, sizeof(target->host), endpoint.host);
     copy(target->region, sizeof(target->region), endpoint.region);
     return DSQL_OK;
+}
+
+struct dsql_keeper_config dsql_options_keeper(const struct dsql_pool_options *o)
+{
+    bool standard = o->mode == DSQL_POOL_STANDARD;
+    return (struct dsql_keeper_config){
+        .max_open = (uint32_t)o->sizing.max_open,
+        .target = (uint32_t)o->sizing.target_ready,
+        .lifetime = {o->lifetime.base_ns, o->lifetime.jitter_ns, o->lifetime.guard_window_ns},
+        .start_delay_ns = o->budget.staggered_startup_ns,
+        .inflight_limit = o->sizing.inflight_limit,
+        .connect_timeout_ns = o->connection.connect_timeout_ns,
+        .empty_wait_ns = o->empty_wait_ns,
+        .permit_wait_ns = o->budget.permit_wait_ns,
+        .permit_backoff_ns = o->budget.permit_backoff_ns,
+        .tick_ns = standard ? o->standard.keeper_tick_ns : 0,
+        .tick_max = (uint32_t)o->standard.keeper_max_per_tick,
+        .warmup = standard ? (uint32_t)o->standard.warmup_target : 0,
+        .warmup_tries = (uint32_t)o->standard.warmup_max_retries + 1,
+        .warmup_timeout_ns = o->standard.warmup_connect_timeout_ns,
+        .warmup_backoff_ns = o->standard.warmup_retry_backoff_ns,
+        .warmup_backoff_max_ns = o->standard.warmup_max_backoff_ns,
+    };
+}
+
+struct dsql_budget_options dsql_options_budget(const struct dsql_pool_options *o)
+{
+    return (struct dsql_budget_options){
+        .kind = o->budget.kind,
+        .service = o->budget.service,
+        .rate = o->budget.rate,
+        .burst = o->budget.burst,
+        .lease_table = o->budget.lease_table,
+        .limiter_table = o->budget.limiter_table,
+        .cluster_rate = o->budget.cluster_rate,
+        .cluster_burst = o->budget.cluster_burst,
+        .cluster_connections = o->budget.cluster_connections,
+        .cluster_headroom = o->budget.cluster_headroom,
+        .ttl_ns = o->budget.ttl_ns,
+        .fallback_after_ns = o->budget.fallback_after_ns,
+        .fallback_processes = o->budget.fallback_processes,
+        .metrics = o->metrics,
+    };
 }

@@ -1,8 +1,12 @@
-/* Between the files of this folder: whether options make sense, and where they lead. */
+/*
+ * Between the files of this folder: whether options make sense, where they lead, and what keeper
+ * and budget are told of them.
+ */
 #ifndef DSQL_POOL_OPTIONS_H
 #define DSQL_POOL_OPTIONS_H
 
-#include "base/defs.h"
+#include "budget/budget.h"
+#include "core/keeper.h"
 #include "dsql/pool.h"
 
 struct dsql_target {
@@ -25,5 +29,11 @@ bool dsql_options_differ(const struct dsql_pool_options *open,
 /* DSQL_INVALID, with what is wrong, or fills *target and makes the sizes fit max_open. */
 DSQL_MUST_USE enum dsql_rc dsql_options_check(struct dsql_pool_options *options,
                                               struct dsql_target *target, struct dsql_err *err);
+
+struct dsql_keeper_config dsql_options_keeper(const struct dsql_pool_options *options);
+
+/* The texts are those of *options; the caller adds what is not an option: cluster, credentials,
+ * clock, log and wake. */
+struct dsql_budget_options dsql_options_budget(const struct dsql_pool_options *options);
 
 #endif

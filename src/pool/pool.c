@@ -39,29 +39,6 @@ static void wake_opener(void *arg)
     dsql_opener_wake(arg);
 }
 
-static struct dsql_keeper_config keeper_config(const struct dsql_pool_options *o)
-{
-    bool standard = o->mode == DSQL_POOL_STANDARD;
-    return (struct dsql_keeper_config){
-        .max_open = (uint32_t)o->sizing.max_open,
-        .target = (uint32_t)o->sizing.target_ready,
-        .lifetime = {o->lifetime.base_ns, o->lifetime.jitter_ns, o->lifetime.guard_window_ns},
-        .start_delay_ns = o->budget.staggered_startup_ns,
-        .inflight_limit = o->sizing.inflight_limit,
-        .connect_timeout_ns = o->connection.connect_timeout_ns,
-        .empty_wait_ns = o->empty_wait_ns,
-        .permit_wait_ns = o->budget.permit_wait_ns,
-        .permit_backoff_ns = o->budget.permit_backoff_ns,
-        .tick_ns = standard ? o->standard.keeper_tick_ns : 0,
-        .tick_max = (uint32_t)o->standard.keeper_max_per_tick,
-        .warmup = standard ? (uint32_t)o->standard.warmup_target : 0,
-        .warmup_tries = (uint32_t)o->standard.warmup_max_retries + 1,
-        .warmup_timeout_ns = o->standard.warmup_connect_timeout_ns,
-        .warmup_backoff_ns = o->standard.warmup_retry_backoff_ns,
-        .warmup_backoff_max_ns = o->standard.warmup_max_backoff_ns,
-    };
-}
-
 static void choose_trust(struct dsql_pool *pool)
 {
     if (pool->options.connection.ca_file[0] != '\0') {
@@ -88,71 +65,81 @@ static void init_locks(struct dsql_pool *pool)
     dsql_pulse_init(&pool->pulse);
 }
 
-static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
+static enum dsql_rc init_slots(struct dsql_pool *pool, struct dsql_err *err)
 {
-    const struct dsql_pool_options *o = &pool->options;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
-    struct dsql_keeper_config config = keeper_config(o);
-    pool->conns = aligned_alloc(DSQL_CACHE_LINE, (size_t)o->sizing.max_open * sizeof(*pool->conns));
+    struct dsql_keeper_config config = dsql_options_keeper(&pool->options);
+    size_t size = config.max_open * sizeof(*pool->conns);
+    pool->conns = aligned_alloc(DSQL_CACHE_LINE, size);
     if (!pool->conns || dsql_keeper_init(&pool->keeper, &config, dsql_rng_from_os(), now) ||
-        dsql_ready_set_init(&pool->fast.ready, config.max_open) ||
-        (o->connection.hostaddr[0] == '\0' &&
-         dsql_resolver_new(pool->target.host, wake_opener, pool, &pool->opener.resolver)))
+        dsql_ready_set_init(&pool->fast.ready, config.max_open))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    memset((void *)pool->conns, 0, (size_t)o->sizing.max_open * sizeof(*pool->conns));
+    memset((void *)pool->conns, 0, size);
     for (uint32_t i = 0; i < config.max_open; i++) {
         pool->conns[i].pool = pool;
         pool->conns[i].slot = i;
         pool->conns[i].fd = -1;
     }
+    return DSQL_OK;
+}
+
+static enum dsql_rc find_credentials(struct dsql_pool *pool, struct dsql_credentials **credentials,
+                                     struct dsql_err *err)
+{
     enum dsql_rc rc = DSQL_OK;
-    struct dsql_credentials *credentials = o->credentials;
-    if (!credentials) {
-        const struct dsql_credentials_options options = {.region = pool->target.region};
-        rc = dsql_credentials_new(&options, &pool->target.credentials, err);
-        credentials = pool->target.credentials;
-    }
-    if (rc)
+    *credentials = pool->options.credentials;
+    if (*credentials)
         return rc;
+    const struct dsql_credentials_options options = {.region = pool->target.region};
+    rc = dsql_credentials_new(&options, &pool->target.credentials, err);
+    *credentials = pool->target.credentials;
+    return rc;
+}
+
+static enum dsql_rc open_budget(struct dsql_pool *pool, struct dsql_credentials *credentials,
+                                struct dsql_err *err)
+{
     char endpoint[300];
     (void)snprintf(endpoint, sizeof(endpoint), "%s:%d", pool->target.host, pool->target.port);
-    const struct dsql_budget_options budget = {
-        .kind = o->budget.kind,
-        .endpoint = endpoint,
-        .region = pool->target.region,
-        .service = o->budget.service,
-        .rate = o->budget.rate,
-        .burst = o->budget.burst,
-        .lease_table = o->budget.lease_table,
-        .limiter_table = o->budget.limiter_table,
-        .cluster_rate = o->budget.cluster_rate,
-        .cluster_burst = o->budget.cluster_burst,
-        .cluster_connections = o->budget.cluster_connections,
-        .cluster_headroom = o->budget.cluster_headroom,
-        .ttl_ns = o->budget.ttl_ns,
-        .fallback_after_ns = o->budget.fallback_after_ns,
-        .fallback_processes = o->budget.fallback_processes,
-        .credentials = credentials,
-        .metrics = o->metrics,
-        .log = dsql_log_default(),
-        .clock = pool->clock,
-        .wake = wake_opener,
-        .wake_arg = pool,
-    };
-    rc = dsql_budget_open(&budget, &pool->budget, err);
-    if (rc)
-        return rc;
+    struct dsql_budget_options budget = dsql_options_budget(&pool->options);
+    budget.endpoint = endpoint;
+    budget.region = pool->target.region;
+    budget.credentials = credentials;
+    budget.log = dsql_log_default();
+    budget.clock = pool->clock;
+    budget.wake = wake_opener;
+    budget.wake_arg = pool;
+    return dsql_budget_open(&budget, &pool->budget, err);
+}
+
+static enum dsql_rc init_opener_parts(struct dsql_pool *pool, struct dsql_credentials *credentials,
+                                      struct dsql_err *err)
+{
     const struct dsql_token_cache_options tokens = {
         .credentials = credentials,
         .host = pool->target.host,
         .region = pool->target.region,
-        .user = o->connection.user,
-        .duration_ns = o->connection.token_duration_ns,
+        .user = pool->options.connection.user,
+        .duration_ns = pool->options.connection.token_duration_ns,
         .clock = pool->clock,
         .wake = wake_opener,
         .wake_arg = pool,
     };
+    if (pool->options.connection.hostaddr[0] == '\0' &&
+        dsql_resolver_new(pool->target.host, wake_opener, pool, &pool->opener.resolver))
+        return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     return dsql_token_cache_new(&tokens, &pool->opener.tokens, err);
+}
+
+static enum dsql_rc init_parts(struct dsql_pool *pool, struct dsql_err *err)
+{
+    struct dsql_credentials *credentials = NULL;
+    enum dsql_rc rc = init_slots(pool, err);
+    if (!rc)
+        rc = find_credentials(pool, &credentials, err);
+    if (!rc)
+        rc = open_budget(pool, credentials, err);
+    return rc ? rc : init_opener_parts(pool, credentials, err);
 }
 
 /* A pool that can't be recorded works all the same: the log says why. */
