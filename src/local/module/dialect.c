@@ -4,10 +4,12 @@
 #include "local/module/indexes.h"
 #include "local/process/first_sql.h"
 
+#include <access/htup_details.h>
 #include <access/sysattr.h>
 #include <access/table.h>
 #include <catalog/namespace.h>
 #include <catalog/pg_class.h>
+#include <catalog/pg_constraint.h>
 #include <catalog/pg_type.h>
 #include <nodes/parsenodes.h>
 #include <utils/guc.h>
@@ -15,6 +17,7 @@
 #include <utils/lsyscache.h>
 #include <utils/rel.h>
 #include <utils/relcache.h>
+#include <utils/syscache.h>
 
 static char *session_id; /* of the client that this process serves */
 
@@ -39,6 +42,50 @@ static void say_version(void)
 static void say_text_search(void)
 {
     SetConfigOption("default_text_search_config", "english", PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
+/* NUMERIC without a size is NUMERIC(18,6) as a column's type. */
+static void size_numeric(const ColumnDef *column)
+{
+    enum { PRECISION = 18, SCALE = 6 };
+    TypeName *type = column->typeName;
+    if (!type || type->typmods || type->arrayBounds || type->pct_type || !type->names)
+        return;
+    if (strcmp(strVal(llast(type->names)), "numeric") != 0)
+        return;
+    const int sizes[] = {PRECISION, SCALE};
+    for (size_t i = 0; i < lengthof(sizes); i++) {
+        A_Const *size = makeNode(A_Const);
+        size->val.ival.type = T_Integer;
+        size->val.ival.ival = sizes[i];
+        size->location = -1;
+        type->typmods = lappend(type->typmods, size);
+    }
+}
+
+static void size_columns(const CreateStmt *table)
+{
+    ListCell *cell;
+    foreach (cell, table->tableElts) {
+        if (IsA(lfirst(cell), ColumnDef))
+            size_numeric(lfirst_node(ColumnDef, cell));
+    }
+}
+
+/* Refuses to drop the primary key. */
+static void check_drop_constraint(const RangeVar *table, const char *constraint)
+{
+    Oid relation = RangeVarGetRelid(table, NoLock, true);
+    Oid found =
+        OidIsValid(relation) ? get_relation_constraint_oid(relation, constraint, true) : InvalidOid;
+    HeapTuple row = SearchSysCache1(CONSTROID, ObjectIdGetDatum(found));
+    if (!HeapTupleIsValid(row))
+        return; /* PostgreSQL says what is wrong */
+    bool is_key = ((Form_pg_constraint)GETSTRUCT(row))->contype == CONSTRAINT_PRIMARY;
+    ReleaseSysCache(row);
+    if (is_key)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("unsupported ALTER TABLE DROP CONSTRAINT statement")));
 }
 
 /* Refuses to drop a column of the primary key; PostgreSQL would drop the key with it. */
@@ -80,6 +127,10 @@ static void change_command(const RangeVar *table, AlterTableCmd *command)
 {
     if (command->subtype == AT_DropColumn)
         check_drop_column(table, command->name);
+    else if (command->subtype == AT_DropConstraint)
+        check_drop_constraint(table, command->name);
+    else if (command->subtype == AT_AddColumn)
+        size_numeric(castNode(ColumnDef, command->def));
     else if (command->subtype == AT_SetStorage &&
              strcmp(strVal(command->def), DSQL_LOCAL_DEFAULT_STORAGE) == 0)
         command->def = (Node *)makeString(default_storage(table, command->name));
@@ -92,12 +143,17 @@ static void change_command(const RangeVar *table, AlterTableCmd *command)
 PlannedStmt *dsql_dialect_statement(PlannedStmt *statement)
 {
     ListCell *cell;
-    bool index = IsA(statement->utilityStmt, IndexStmt);
-    if (!index && !IsA(statement->utilityStmt, AlterTableStmt))
+    NodeTag tag = nodeTag(statement->utilityStmt);
+    if (tag != T_IndexStmt && tag != T_CreateStmt && tag != T_AlterTableStmt)
         return statement;
     PlannedStmt *changed = copyObject(statement);
-    if (index) {
+    if (tag == T_IndexStmt) {
+        dsql_indexes_check_keys((IndexStmt *)changed->utilityStmt);
         dsql_indexes_name_method((IndexStmt *)changed->utilityStmt);
+        return changed;
+    }
+    if (tag == T_CreateStmt) {
+        size_columns((CreateStmt *)changed->utilityStmt);
         return changed;
     }
     const AlterTableStmt *alter = (AlterTableStmt *)changed->utilityStmt;

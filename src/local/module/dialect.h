@@ -1,7 +1,7 @@
 /*
  * Where PostgreSQL alone would answer otherwise than the service: the version it says it is, the id
- * of a session, columns of a primary key that may not be dropped, triggers that are switched off
- * although there are none, a column's storage by default.
+ * of a session, a primary key and its columns that may not be dropped, the size of NUMERIC,
+ * triggers that are switched off although there are none, a column's storage by default.
  */
 #ifndef DSQL_LOCAL_MODULE_DIALECT_H
 #define DSQL_LOCAL_MODULE_DIALECT_H

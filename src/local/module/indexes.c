@@ -8,24 +8,57 @@
 #include <access/xact.h>
 #include <catalog/index.h>
 #include <catalog/indexing.h>
+#include <catalog/namespace.h>
 #include <catalog/pg_am.h>
 #include <catalog/pg_attribute.h>
 #include <catalog/pg_class.h>
+#include <catalog/pg_constraint.h>
 #include <catalog/pg_index.h>
+#include <catalog/pg_type.h>
 #include <commands/defrem.h>
 #include <fmgr.h>
 #include <lib/stringinfo.h>
 #include <storage/lmgr.h>
 #include <utils/builtins.h>
+#include <utils/lsyscache.h>
 #include <utils/syscache.h>
 
 PG_FUNCTION_INFO_V1(dsql_get_indexdef);
 PG_FUNCTION_INFO_V1(dsql_get_indexdef_column);
+PG_FUNCTION_INFO_V1(dsql_get_constraintdef);
 
 void dsql_indexes_name_method(IndexStmt *statement)
 {
     if (statement->accessMethod && strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) == 0)
         statement->accessMethod = pstrdup(DSQL_LOCAL_INDEX_METHOD);
+}
+
+static bool may_be_in_key(Oid type)
+{
+    switch (getBaseType(type)) {
+    case BYTEAOID:
+    case JSONOID:
+    case JSONBOID:
+    case INTERVALOID:
+    case TIMETZOID:
+        return false;
+    default:
+        return true; /* the others that PostgreSQL can't compare are its own to refuse */
+    }
+}
+
+void dsql_indexes_check_keys(const IndexStmt *statement)
+{
+    ListCell *cell;
+    Oid table = RangeVarGetRelid(statement->relation, NoLock, true);
+    foreach (cell, OidIsValid(table) ? statement->indexParams : NIL) {
+        const IndexElem *element = lfirst_node(IndexElem, cell);
+        AttrNumber number = element->name ? get_attnum(table, element->name) : InvalidAttrNumber;
+        Oid type = number > 0 ? get_atttype(table, number) : InvalidOid;
+        if (OidIsValid(type) && !may_be_in_key(type))
+            ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                            errmsg("datatype %s is not supported in a key", format_type_be(type))));
+    }
 }
 
 bool dsql_indexes_looks_for_btree(const Node *statement)
@@ -152,4 +185,18 @@ Datum dsql_get_indexdef_column(PG_FUNCTION_ARGS)
     Datum definition = DirectFunctionCall3(pg_get_indexdef_ext, ObjectIdGetDatum(oid),
                                            PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
     PG_RETURN_DATUM(PG_GETARG_INT32(1) == 0 ? with_included(oid, definition) : definition);
+}
+
+/* pg_get_constraintdef(oid, pretty) */
+Datum dsql_get_constraintdef(PG_FUNCTION_ARGS)
+{
+    HeapTuple row = SearchSysCache1(CONSTROID, PG_GETARG_DATUM(0));
+    if (!HeapTupleIsValid(row))
+        PG_RETURN_NULL();
+    const FormData_pg_constraint *constraint = (const FormData_pg_constraint *)GETSTRUCT(row);
+    Oid index = constraint->contype == CONSTRAINT_PRIMARY ? constraint->conindid : InvalidOid;
+    ReleaseSysCache(row);
+    Datum definition =
+        DirectFunctionCall2(pg_get_constraintdef_ext, PG_GETARG_DATUM(0), PG_GETARG_DATUM(1));
+    PG_RETURN_DATUM(OidIsValid(index) ? with_included(index, definition) : definition);
 }

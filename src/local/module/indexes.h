@@ -14,6 +14,10 @@
  * here. */
 void dsql_indexes_name_method(IndexStmt *statement);
 
+/* Refuses a column whose type can't be in a key on the service. For a table that exists: those of
+ * CREATE TABLE are judged by its text. */
+void dsql_indexes_check_keys(const IndexStmt *statement);
+
 /* Whether the statement makes a constraint of an index, for which PostgreSQL looks for btree. */
 bool dsql_indexes_looks_for_btree(const Node *statement);
 

@@ -5,6 +5,7 @@
 #include "local/module/catalog.h"
 #include "local/module/commit.h"
 #include "local/module/dialect.h"
+#include "local/module/explain.h"
 #include "local/module/gate.h"
 #include "local/module/indexes.h"
 #include "local/module/job.h"
@@ -117,6 +118,11 @@ static void define_settings(void)
                                            {"enable_indexonlyscan", "off"}};
     for (size_t i = 0; i < lengthof(fixed); i++)
         SetConfigOption(fixed[i][0], fixed[i][1], PGC_POSTMASTER, PGC_S_OVERRIDE);
+#ifdef USE_LZ4
+    /* The service takes 214 MiB of one character as a value, which is what LZ4 makes small enough.
+     */
+    SetConfigOption("default_toast_compression", "lz4", PGC_POSTMASTER, PGC_S_OVERRIDE);
+#endif
     /* Often, for tables are small and change all the time; unless the configuration says more. */
     SetConfigOption("autovacuum_naptime", "10s", PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
 }
@@ -129,6 +135,7 @@ void _PG_init(void)
     define_settings();
     dsql_box_init();
     dsql_dialect_init();
+    dsql_explain_init();
     dsql_catalog_init();
     dsql_table_am_init();
     dsql_commit_init();

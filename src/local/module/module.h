@@ -12,6 +12,7 @@
  *     catalog.c     changes of the catalogue, told to the front
  *     job.c         an index build or a validation that the service runs as a job
  *     box*.c        what clients can't reach, see box.h
+ *     explain.c     what EXPLAIN says beyond PostgreSQL's plan
  *     gate.c        who may connect
  *
  * Words. A *version* is a tuple of the heap. A row's *identity* in a transaction is the version its

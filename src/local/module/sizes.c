@@ -69,6 +69,11 @@ void dsql_sizes_write(Relation rel, TupleTableSlot *row, bool again)
     bytes += indexes > 1 ? (int64)(indexes - 1) * INDEX_OVERHEAD : 0;
 }
 
+int64 dsql_sizes_rows(void)
+{
+    return rows;
+}
+
 void dsql_sizes_lock(void)
 {
     bytes += LOCK_OVERHEAD;

@@ -14,6 +14,9 @@
  * that this transaction wrote before, and is counted already. */
 void dsql_sizes_write(Relation rel, TupleTableSlot *row, bool again);
 
+/* How many rows this transaction has written. */
+int64 dsql_sizes_rows(void);
+
 /* A row was locked. */
 void dsql_sizes_lock(void);
 

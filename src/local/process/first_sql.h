@@ -26,7 +26,8 @@
 /* Stands for DEFAULT in ALTER COLUMN ... SET STORAGE, unknown to PostgreSQL 15; as long. */
 #define DSQL_LOCAL_DEFAULT_STORAGE "dsqldef"
 
-/* The service's name for what PostgreSQL calls btree. */
+/* The service's names for how tables are kept, and for what PostgreSQL calls btree. */
+#define DSQL_LOCAL_TABLE_METHOD "btree_table"
 #define DSQL_LOCAL_INDEX_METHOD "btree_index"
 
 /* What the service says it is. */

@@ -44,7 +44,8 @@ static void check_add_identity(struct dsql_sql_judge *judge, struct dsql_tree co
 /* Since when a command passes: a feature, or one of these. */
 enum { ALWAYS = DSQL_SQL_FEATURE_COUNT, NEVER };
 
-/* A command that is in no row is refused without naming it. */
+/* The names are those of PostgreSQL's own messages, which the service uses wherever an answer was
+ * recorded. A command that is in no row is refused without naming it. */
 static const struct {
     const char *command;
     const char *called; /* refused as "unsupported ALTER TABLE <this> statement" */
@@ -54,9 +55,9 @@ static const struct {
     {"AT_AddColumn", "ADD COLUMN", ALWAYS, check_add_column},
     {"AT_AddConstraint", "ADD CONSTRAINT", ALWAYS, check_add_constraint},
     {"AT_ValidateConstraint", "VALIDATE CONSTRAINT", ALWAYS, check_validate},
-    {"AT_AddIdentity", "ALTER COLUMN ... ADD GENERATED", DSQL_SQL_ALTER_COLUMN_SINCE,
+    {"AT_AddIdentity", "ALTER COLUMN ... ADD IDENTITY", DSQL_SQL_ALTER_COLUMN_SINCE,
      check_add_identity},
-    {"AT_SetIdentity", "ALTER COLUMN ... SET GENERATED", DSQL_SQL_SEQUENCE_SINCE, NULL},
+    {"AT_SetIdentity", "ALTER COLUMN ... SET", DSQL_SQL_SEQUENCE_SINCE, NULL},
     {"AT_DropIdentity", "ALTER COLUMN ... DROP IDENTITY", DSQL_SQL_SEQUENCE_SINCE, NULL},
     {"AT_DropColumn", "DROP COLUMN", DSQL_SQL_DROP_COLUMN_SINCE, NULL},
     {"AT_ColumnDefault", "ALTER COLUMN ... SET DEFAULT", DSQL_SQL_ALTER_COLUMN_SINCE, NULL},
@@ -84,11 +85,23 @@ static const struct {
     {"AT_DropInherit", "NO INHERIT", NEVER, NULL},
     {"AT_AttachPartition", "ATTACH PARTITION", NEVER, NULL},
     {"AT_DetachPartition", "DETACH PARTITION", NEVER, NULL},
-    {"AT_EnableRowSecurity", "ENABLE ROW LEVEL SECURITY", NEVER, NULL},
-    {"AT_DisableRowSecurity", "DISABLE ROW LEVEL SECURITY", NEVER, NULL},
-    {"AT_ForceRowSecurity", "FORCE ROW LEVEL SECURITY", NEVER, NULL},
-    {"AT_NoForceRowSecurity", "NO FORCE ROW LEVEL SECURITY", NEVER, NULL},
+    {"AT_EnableRowSecurity", "ENABLE ROW SECURITY", NEVER, NULL},
+    {"AT_DisableRowSecurity", "DISABLE ROW SECURITY", NEVER, NULL},
+    {"AT_ForceRowSecurity", "FORCE ROW SECURITY", NEVER, NULL},
+    {"AT_NoForceRowSecurity", "NO FORCE ROW SECURITY", NEVER, NULL},
     {"AT_ReplicaIdentity", "REPLICA IDENTITY", NEVER, NULL},
+    {"AT_AlterColumnGenericOptions", "ALTER COLUMN ... OPTIONS", NEVER, NULL},
+    {"AT_GenericOptions", "OPTIONS", NEVER, NULL},
+    {"AT_DropOids", "SET WITHOUT OIDS", NEVER, NULL},
+    {"AT_AddOf", "OF", NEVER, NULL},
+    {"AT_DropOf", "NOT OF", NEVER, NULL},
+    {"AT_DetachPartitionFinalize", "DETACH PARTITION ... FINALIZE", NEVER, NULL},
+    {"AT_EnableAlwaysTrig", "ENABLE ALWAYS TRIGGER", NEVER, NULL},
+    {"AT_EnableReplicaTrig", "ENABLE REPLICA TRIGGER", NEVER, NULL},
+    {"AT_EnableRule", "ENABLE RULE", NEVER, NULL},
+    {"AT_EnableAlwaysRule", "ENABLE ALWAYS RULE", NEVER, NULL},
+    {"AT_EnableReplicaRule", "ENABLE REPLICA RULE", NEVER, NULL},
+    {"AT_DisableRule", "DISABLE RULE", NEVER, NULL},
     {"AT_EnableTrig", "ENABLE TRIGGER", NEVER, NULL},
     {"AT_DisableTrig", "DISABLE TRIGGER", NEVER, NULL},
     /* These four pass and do nothing: there are no triggers. */

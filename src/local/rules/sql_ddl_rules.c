@@ -36,7 +36,7 @@ static void check_script(struct dsql_sql_judge *judge, const struct dsql_sql_scr
         dsql_sql_judge_add(judge, script->refusal);
     for (size_t i = 0; i < script->count; i++) {
         const struct dsql_sql_refusal *refusal = script->stmts[i].refusals[0];
-        if (refusal && refusal->when == DSQL_SQL_ALWAYS)
+        if (refusal && refusal->when == DSQL_SQL_ALWAYS && !refusal->of_call)
             dsql_sql_judge_add(judge, refusal);
     }
 }
@@ -67,6 +67,17 @@ static void check_body(struct dsql_sql_judge *judge, struct dsql_tree options)
     free(body);
 }
 
+/* A range may be an argument, not a result. */
+static void check_result(struct dsql_sql_judge *judge, struct dsql_tree result)
+{
+    struct dsql_sql_type type;
+    if (!result.ptr)
+        return;
+    dsql_sql_type_read(result, &type);
+    if (type.use == DSQL_SQL_TYPE_REFUSED && strstr(type.name, "range"))
+        dsql_sql_judge_unsupported(judge, "datatype %s not supported", type.shown);
+}
+
 void dsql_sql_check_function(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree language;
@@ -84,6 +95,7 @@ void dsql_sql_check_function(struct dsql_sql_judge *judge, struct dsql_tree stmt
         dsql_sql_judge_unsupported(judge, "CREATE FUNCTION with language %s not supported", name);
     else
         check_body(judge, dsql_tree_get(stmt, "options"));
+    check_result(judge, dsql_tree_get(stmt, "returnType"));
 }
 
 void dsql_sql_check_alter_function(struct dsql_sql_judge *judge, struct dsql_tree stmt)
@@ -119,10 +131,11 @@ void dsql_sql_check_drop(struct dsql_sql_judge *judge, struct dsql_tree stmt)
                                             "OBJECT_SEQUENCE"};
     static const char *const others[] = {"OBJECT_SCHEMA", "OBJECT_DOMAIN", "OBJECT_FUNCTION",
                                          "OBJECT_ROUTINE", "OBJECT_STATISTIC_EXT"};
+    static const char *const triggers[] = {"OBJECT_TRIGGER", "OBJECT_EVENT_TRIGGER"};
     struct dsql_tree type = dsql_tree_get(stmt, "removeType");
     if (is_one_of(type, relations, DSQL_COUNT_OF(relations)))
         note_dropped(judge, dsql_tree_get(stmt, "objects"));
-    else if (dsql_tree_is(type, "OBJECT_TRIGGER") &&
+    else if (is_one_of(type, triggers, DSQL_COUNT_OF(triggers)) &&
              dsql_tree_true(dsql_tree_get(stmt, "missing_ok")))
         return; /* there is none, and PostgreSQL says so in a notice */
     else if (!is_one_of(type, others, DSQL_COUNT_OF(others)))
@@ -144,12 +157,18 @@ void dsql_sql_check_rename(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         dsql_sql_judge_unsupported(judge, "unsupported object in RENAME statement");
 }
 
-/* public and sys belong to the service. */
+/* What there is one of, or none, in a cluster; and public and sys, which belong to the service. */
 void dsql_sql_check_grant(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     static const char *const owned[] = {"public", "sys"};
+    static const char *const refused[] = {
+        "OBJECT_DATABASE",    "OBJECT_FDW",           "OBJECT_FOREIGN_SERVER", "OBJECT_LANGUAGE",
+        "OBJECT_LARGEOBJECT", "OBJECT_PARAMETER_ACL", "OBJECT_TABLESPACE"};
+    struct dsql_tree type = dsql_tree_get(stmt, "objtype");
+    if (is_one_of(type, refused, DSQL_COUNT_OF(refused)))
+        dsql_sql_judge_unsupported(judge, "unsupported object type in GRANT");
     if (!dsql_tree_is(dsql_tree_get(stmt, "targtype"), "ACL_TARGET_OBJECT") ||
-        !dsql_tree_is(dsql_tree_get(stmt, "objtype"), "OBJECT_SCHEMA"))
+        !dsql_tree_is(type, "OBJECT_SCHEMA"))
         return;
     struct dsql_tree list = dsql_tree_get(stmt, "objects");
     for (struct dsql_tree e = dsql_tree_first(list); e.ptr; e = dsql_tree_next(e))

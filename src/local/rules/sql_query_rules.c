@@ -83,7 +83,7 @@ static void check_set_config(struct dsql_sql_judge *judge, const struct call *ca
     if (!is_local)
         judge->stmt->flags |= DSQL_SQL_SETS;
     if (dsql_sql_literal(name).ptr)
-        dsql_sql_check_setting(judge, dsql_sql_literal(name), is_local);
+        dsql_sql_check_setting(judge, dsql_sql_literal(name), is_local, true);
 }
 
 static void check_call(struct dsql_sql_judge *judge, struct dsql_tree func_call)

@@ -70,7 +70,8 @@ dsql_sql_check_fn dsql_sql_check_transaction, dsql_sql_check_set, dsql_sql_check
     dsql_sql_check_call, dsql_sql_check_explain, dsql_sql_check_vacuum;
 
 /* Whether set_config or SET may set a parameter. */
-void dsql_sql_check_setting(struct dsql_sql_judge *judge, struct dsql_tree name, bool local);
+void dsql_sql_check_setting(struct dsql_sql_judge *judge, struct dsql_tree name, bool local,
+                            bool of_call);
 
 /* sql_table_rules.c; identity gets a Constraint, column a ColumnDef */
 dsql_sql_check_fn dsql_sql_check_create_table, dsql_sql_check_index, dsql_sql_check_sequence,

@@ -65,7 +65,8 @@ void dsql_sql_check_transaction(struct dsql_sql_judge *judge, struct dsql_tree s
         judge->stmt->flags |= DSQL_SQL_READ_ONLY;
 }
 
-void dsql_sql_check_setting(struct dsql_sql_judge *judge, struct dsql_tree name, bool local)
+void dsql_sql_check_setting(struct dsql_sql_judge *judge, struct dsql_tree name, bool local,
+                            bool of_call)
 {
     char memory[256];
     struct dsql_strbuf text;
@@ -73,6 +74,7 @@ void dsql_sql_check_setting(struct dsql_sql_judge *judge, struct dsql_tree name,
     dsql_tree_text(name, &text);
     struct dsql_sql_refusal refusal;
     dsql_sql_setting_refuse(dsql_strbuf_span(&text), &refusal);
+    refusal.of_call = of_call;
     switch (dsql_sql_setting(dsql_strbuf_span(&text))) {
     case DSQL_SQL_SETTING_FRONT:
         judge->stmt->flags |= DSQL_SQL_FRONT_SETTING;
@@ -133,7 +135,7 @@ void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     if (says_what_is(kind, name, args))
         judge->stmt->flags |= DSQL_SQL_FRONT_SETTING;
     else
-        dsql_sql_check_setting(judge, name, local);
+        dsql_sql_check_setting(judge, name, local, false);
 }
 
 void dsql_sql_check_role_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
@@ -141,7 +143,7 @@ void dsql_sql_check_role_set(struct dsql_sql_judge *judge, struct dsql_tree stmt
     struct dsql_tree set = dsql_tree_get(stmt, "setstmt");
     judge->stmt->flags |= DSQL_SQL_ROLE_SETS;
     if (!dsql_tree_is(dsql_tree_get(set, "kind"), "VAR_RESET_ALL"))
-        dsql_sql_check_setting(judge, dsql_tree_get(set, "name"), false);
+        dsql_sql_check_setting(judge, dsql_tree_get(set, "name"), false, false);
 }
 
 void dsql_sql_check_show(struct dsql_sql_judge *judge, struct dsql_tree stmt)
@@ -183,10 +185,9 @@ void dsql_sql_check_explain(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     if (dsql_sql_option(dsql_tree_get(stmt, "options"), "analyze", &analyze) &&
         dsql_sql_option_true(analyze))
         judge->stmt->flags |= DSQL_SQL_EXPLAIN_RUNS;
-    struct dsql_tree query = dsql_tree_get(stmt, "query");
-    judge->stmt->inner = dsql_sql_judge_inner(judge, query);
+    judge->stmt->inner = dsql_sql_judge_inner(judge, dsql_tree_get(stmt, "query"));
     if (judge->stmt->inner == DSQL_SQL_EXECUTE)
-        dsql_sql_check_name(judge, dsql_tree_as(query, "ExecuteStmt"));
+        dsql_sql_judge_unsupported(judge, "unsupported statement: Execute");
 }
 
 /* 26 characters of lower-case base32. */

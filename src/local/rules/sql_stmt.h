@@ -70,9 +70,10 @@ struct dsql_sql_refusal {
     char detail[128];
     char hint[128];
     int32_t position; /* 1-based, in characters of the query string; 0 for none */
+    bool of_call;     /* of a call that fails when it runs: a function's body may hold it */
 };
 
-/* Fills *refusal: ALWAYS, no detail, no hint, no position. */
+/* Fills *refusal: ALWAYS, no detail, no hint, no position, not of a call. */
 void dsql_sql_refuse(struct dsql_sql_refusal *refusal, const char *sqlstate, const char *fmt, ...)
     DSQL_PRINTF(3, 4);
 

@@ -307,7 +307,7 @@ void dsql_sql_check_create_table(struct dsql_sql_judge *judge, struct dsql_tree 
         dsql_sql_judge_unsupported(judge, "UNLOGGED table not supported for CREATE TABLE");
     for (size_t i = 0; i < DSQL_COUNT_OF(clauses); i++)
         if (dsql_tree_get(stmt, clauses[i].field).ptr)
-            dsql_sql_judge_unsupported(judge, "%s not supported for CREATE TABLE",
+            dsql_sql_judge_unsupported(judge, "%s clause not supported for CREATE TABLE",
                                        clauses[i].clause);
     check_elements(judge, dsql_tree_get(stmt, "tableElts"));
 }
@@ -334,14 +334,14 @@ void dsql_sql_check_index(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         judge->stmt->flags |= DSQL_SQL_UNIQUE;
     if (dsql_tree_true(dsql_tree_get(stmt, "concurrent")))
         dsql_sql_judge_unsupported(judge, "CONCURRENTLY not supported for CREATE INDEX");
-    if (!judge->async)
-        dsql_sql_judge_refuse(judge, DSQL_SQL_SYNC_INDEX_OFF, "0A000",
-                              "unsupported mode. please use CREATE INDEX ASYNC.");
     if (judge->index_using)
         dsql_sql_judge_unsupported(judge, "USING not supported for CREATE INDEX");
     if (dsql_tree_get(stmt, "whereClause").ptr &&
         !dsql_sql_judge_has(judge, DSQL_SQL_PARTIAL_INDEX_SINCE))
         dsql_sql_judge_unsupported(judge, "WHERE not supported for CREATE INDEX");
+    if (!judge->async)
+        dsql_sql_judge_refuse(judge, DSQL_SQL_SYNC_INDEX_OFF, "0A000",
+                              "unsupported mode. please use CREATE INDEX ASYNC.");
     if (dsql_tree_get(stmt, "tableSpace").ptr)
         dsql_sql_judge_unsupported(judge, "TABLESPACE not supported for CREATE INDEX");
     for (struct dsql_tree e = dsql_tree_first(keys); e.ptr; e = dsql_tree_next(e))

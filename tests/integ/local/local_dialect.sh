@@ -53,7 +53,48 @@ says 'create table i (id bigint generated always as identity (cache 2) primary k
     '22023: CACHE (2) must be greater than or equal to 65536 or equal to 1'
 says 'select circle(point(0, 0), 1)' '0A000: datatype circle not supported'
 says "create type e as enum ('a')" '0A000: unsupported statement: CreateEnum'
-says 'create table w (id int primary key) with (fillfactor = 70)' '0A000: WITH not supported for CREATE TABLE'
+says 'create table w (id int primary key) with (fillfactor = 70)' '0A000: WITH clause not supported for CREATE TABLE'
+
+says 'alter table k drop constraint k_pkey' '0A000: unsupported ALTER TABLE DROP CONSTRAINT statement'
+says 'alter table k drop constraint nothing' '42704: constraint "nothing" of relation "k" does not exist'
+says "select pg_get_constraintdef(oid) from pg_constraint where conname = 'k_pkey'" 'PRIMARY KEY (id) INCLUDE (a)'
+says 'create table u (id int primary key, b bytea, j jsonb, i interval, t timetz, n numeric, m decimal(4,1), unique (n))' \
+    'CREATE TABLE'
+for column in 'b bytea' 'j jsonb' 'i interval' 't time with time zone'; do
+    says "create index async on u (${column%% *})" "0A000: datatype ${column#* } is not supported in a key"
+done
+says 'alter table u add column p dec' 'ALTER TABLE'
+says 'insert into u (id, n, m, p) values (1, 1.23456789, 1.25, 2)' 'INSERT 0 1'
+says 'select n, m, p, n::numeric * 1.00000001 from u' '1.234568|1.3|2.000000|1.23456801234568'
+says "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'u'::regclass and attname = 'n'" \
+    'numeric(18,6)'
+says "insert into u (id, j) values (2, to_jsonb(repeat('a', 200 << 20)))" 'INSERT 0 1'
+says 'drop table u' 'DROP TABLE'
+
+# One text search configuration, and nothing to make others of; no extensions to be had.
+says "select to_tsvector('simple', 'The Fat Rats') @@ to_tsquery('simple', 'fat'), (select string_agg(tmplname, ' '
+    order by tmplname) from pg_ts_template), (select string_agg(cfgname, '') from pg_ts_config)" 't|ispell simple synonym thesaurus|simple'
+says 'select count(*) from pg_available_extensions' 0
+says 'select count(*) from pg_available_extension_versions' 0
+
+# Settings, where a statement does not show them.
+says "select set_config('my' || '.own', 'x', true)" '0A000: setting configuration parameter "my.own" not supported'
+says "create function f() returns text language sql as \$\$ select set_config('work_mem', '1MB', false) \$\$" 'CREATE FUNCTION'
+says 'select f()' '0A000: setting configuration parameter "work_mem" not supported'
+says "select set_config('search_' || 'path', 'public', false)" public
+says 'drop function f()' 'DROP FUNCTION'
+
+# What EXPLAIN says of the price.
+explained() { # explained OPTIONS STATEMENT PATTERN COUNT
+    local lines
+    lines=$(in_env psql -XAtc "explain $1 $2" | grep -cE "$3" || true)
+    [ "$lines" = "$4" ] || fail "explain $1 $2: $lines lines like $3"
+}
+explained '(analyze, verbose)' 'select * from k' '^Query Identifier: [a-z2-7]{13}$' 1
+explained '(analyze, verbose)' 'select * from k' '^Statement DPU Estimate:$|^  (Compute|Read|Total): [0-9.]+ DPU|^  Write: 0.00000 DPU$' 5
+explained 'analyze verbose' 'insert into k values (7, 7), (8, 8)' '^  Write: 0.01250 DPU \(Transaction minimum: 0.05000\)$' 1
+explained 'analyze' 'select 1' DPU 0
+explained 'verbose' 'select 1' DPU 0
 
 # Indexes: their access method, and a primary key that carries all other columns.
 says 'create table x (id int, org int, "a b" int, c text, d text, primary key (org, id), unique (c))' 'CREATE TABLE'
@@ -79,6 +120,14 @@ says "select pg_get_indexdef('y_pkey'::regclass)" \
 says 'drop table y' 'DROP TABLE'
 says 'drop table x' 'DROP TABLE'
 
+says "select pg_get_constraintdef(0), sys.uuid_to_base32_str('00010203-0405-0607-0809-0a0b0c0d0e0f'),
+    sys.base32_str_to_uuid('aaaqeayeaudaocajbifqydiob4')" \
+    '|aaaqeayeaudaocajbifqydiob4|00010203-0405-0607-0809-0a0b0c0d0e0f'
+says "select sys.base32_str_to_uuid('aaaqeayeaudaocajbifqydiobb')" '22P02: Unable to convert text to UUID'
+says "select amname from pg_am where amtype = 't' order by 1" 'btree_table
+heap'
+says 'drop function sys.cluster_size()' '42501: must be owner of function sys.cluster_size'
+
 # What drivers and tools send, and what does nothing.
 says 'set session characteristics as transaction isolation level repeatable read' SET
 says 'set session authorization default' SET
@@ -103,7 +152,7 @@ says "call sys.wait_for_job('$job')" t
 says "select status, job_type, object_name is null, details is null, object_id = 'ka'::regclass,
     update_time = date_trunc('second', update_time) from sys.jobs where job_id = '$job'" 'completed|INDEX_BUILD|t|t|t|t'
 says 'drop table c' 'DROP TABLE'
-says "select status, count(*) from sys.jobs where job_type = 'DROP' group by 1" 'completed|3'
+says "select status, count(*) from sys.jobs where job_type = 'DROP' group by 1" 'completed|4'
 
 says 'analyze k' ANALYZE
 says 'analyze k (a), k' ANALYZE
@@ -120,8 +169,14 @@ says "call sys.wait_for_job('$job')" t
 says "select status, object_name is null, update_time is null from sys.jobs where job_id = '$job'" 'completed|t|f'
 
 # Nothing of the endpoint's own is in sight: what pg_dump would take for the client's.
-says "select proname from pg_proc where pronamespace = 'sys'::regnamespace order by 1" 'current_session_id
+says "select proname from pg_proc where pronamespace = 'sys'::regnamespace order by 1" 'base32_str_to_uuid
+base_type_oid
+cluster_size
+cluster_size_limit
+current_session_id
 dsql_major_version
+supported_datatypes
+uuid_to_base32_str
 wait_for_job'
 says "select count(*) from pg_event_trigger t where not exists (select from pg_depend d where d.objid = t.oid
     and d.deptype = 'e')" 0
