@@ -237,6 +237,25 @@ func TestUnknownCommitStaysUnknown(t *testing.T) {
 	}
 }
 
+// A cluster that has stopped answering by then leaves the outcome unknown, also for a caller who has all the time in the
+// world: what holds a shard must not wait for that.
+func TestSettlingEndsWithoutAnswers(t *testing.T) {
+	o, ctx := newWorld(t), context.Background()
+	request := o.updateRequest(o.current(), persistence.UpdateWorkflowModeUpdateCurrent)
+	p := foreseeUpdate(request)
+	if err := o.stock.executions.UpdateWorkflowExecution(withPlan(ctx, p), request); err != nil {
+		t.Fatal(err)
+	}
+	stall(t)
+	unknown := &Error{Op: "test", Message: "no answer", rc: rcCommitUnknown}
+	got := promptly(t, "finding out about a commit", func() error {
+		return p.settle(ctx, o.f.db.e, "UpdateWorkflowExecution", p.steps, unknown)
+	})
+	if got != error(unknown) {
+		t.Errorf("%v", got)
+	}
+}
+
 // A cluster that lets nobody in: nothing was sent, so nothing was applied, whether the operation gave up or its
 // caller's time was up.
 func TestNoConnectionIsResourceExhausted(t *testing.T) {

@@ -37,7 +37,9 @@ func (p *plan) settle(ctx context.Context, e *engine, operation string, steps []
 	if witness == nil && !onlyHistory(steps) {
 		return unknown
 	}
-	for until := time.Now().Add(settleFor); time.Now().Before(until) && ctx.Err() == nil; time.Sleep(settlePause) {
+	ctx, done := context.WithTimeout(ctx, settleFor) // also of one try that nobody answers
+	defer done()
+	for ; ctx.Err() == nil; time.Sleep(settlePause) {
 		_, failed, err := e.script(ctx, operation, steps, nothing)
 		if err != nil {
 			return unknown
