@@ -161,6 +161,26 @@ func (q *question) answer(s *tried, token []byte) (time.Duration, int64, []byte,
 // work on the machine.
 type result struct{ median, least time.Duration }
 
+// PostgreSQL plans a prepared statement anew for its first five times on each connection. warmAsks is that for all
+// connections of a pool; warmTime is for questions of which each takes longer than any planning.
+const (
+	warmAsks = 150
+	warmTime = 2 * time.Second
+)
+
+// warm asks until the statements are planned: what is measured is a server that has been up for more than a minute.
+func (q *question) warm(stores []*tried, tokens [][]byte) error {
+	for i, s := range stores {
+		begin := time.Now()
+		for asked := 0; asked < warmAsks && time.Since(begin) < warmTime; asked++ {
+			if _, _, _, err := q.answer(s, tokens[i]); err != nil {
+				return fmt.Errorf("%s: %s: %w", s.name, q.name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // measure asks the stores in turns. The answers must be as many.
 func (q *question) measure(o options, stores []*tried) ([]result, int64, error) {
 	tokens := make([][]byte, len(stores))
@@ -171,6 +191,9 @@ func (q *question) measure(o options, stores []*tried) ([]result, int64, error) 
 				return nil, 0, fmt.Errorf("%s: %s: %w", s.name, q.name, err)
 			}
 		}
+	}
+	if err := q.warm(stores, tokens); err != nil {
+		return nil, 0, err
 	}
 	times, counts := make([][]time.Duration, len(stores)), make([]int64, len(stores))
 	for range o.rounds {

@@ -195,7 +195,7 @@ func describe(e *store.InternalExecutionInfo) string {
 
 // wanted is wrong with an outcome of a query that every store must answer.
 func (q *query) wanted(o outcome) outcome {
-	if q.number < 0 && o.failure != "" {
+	if q.number == always && o.failure != "" {
 		o.wrong = "it fails"
 	}
 	return o

@@ -27,6 +27,9 @@ func diff(out io.Writer, o options, reference, subject *tried) error {
 		if err != nil {
 			return err
 		}
+		if err := analyzed(reference, subject); err != nil {
+			return err
+		}
 		_, _ = fmt.Fprintf(out, "%d writes in %.1f s\n", writes, time.Since(begin).Seconds())
 	}
 	differs := func(q *query) string {
@@ -40,6 +43,7 @@ func diff(out io.Writer, o options, reference, subject *tried) error {
 	for i := range o.queries {
 		all = append(all, queryOf(o.seed, o.runs, i))
 	}
+	all = append(all, edges()...)
 	var next, asked, found, failures, runs, excused atomic.Int64
 	var group sync.WaitGroup
 	var mutex sync.Mutex

@@ -60,13 +60,16 @@ func fixedQueries(seed uint64) []string {
 	}
 }
 
+// always is the number of those queries: every store must answer them.
+const always = -1
+
 // fixed are those queries in every namespace, as lists and as counts by status.
 func fixed(seed uint64) []*query {
 	var all []*query
 	for _, text := range fixedQueries(seed) {
 		for _, namespace := range namespaces {
 			for _, group := range []string{"", "ExecutionStatus"} {
-				all = append(all, &query{number: -1, namespace: namespace, tail: text, groupBy: group, page: 100})
+				all = append(all, &query{number: always, namespace: namespace, tail: text, groupBy: group, page: 100})
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -14,6 +15,9 @@ import (
 
 // A million runs take hours one by one. These are written many at once, past both stores, and leave the tables as the
 // stores would have: 'dsql visibility check' looks at the one, the answers to the questions must agree with the other.
+
+// indexers is how many indexes of the stock store are made at once.
+const indexers = 3
 
 // loaded is how many runs a transaction writes: of 3,000 rows that it may, six for each run.
 const loaded = 400
@@ -138,12 +142,33 @@ func withoutIndexes(address string, do func() error) error {
 	if err := do(); err != nil {
 		return err
 	}
-	for _, index := range names {
-		if _, err := connection.Exec(ctx, "SET maintenance_work_mem = '500MB'; "+index[1]); err != nil {
-			return err
-		}
+	return makeIndexes(ctx, address, names)
+}
+
+// makeIndexes makes some indexes at once: each reads the whole table, and most have nothing to sort.
+func makeIndexes(ctx context.Context, address string, indexes [][2]string) error {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	failures := make([]error, indexers)
+	for i := range failures {
+		group.Go(func() {
+			failures[i] = func() error {
+				connection, err := pgx.Connect(ctx, address)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = connection.Close(ctx) }()
+				for at := next.Add(1) - 1; at < int64(len(indexes)); at = next.Add(1) - 1 {
+					if _, err := connection.Exec(ctx, "SET maintenance_work_mem = '200MB'; "+indexes[at][1]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}()
+		})
 	}
-	return nil
+	group.Wait()
+	return errors.Join(failures...)
 }
 
 // load writes the runs 0..to into a store, some transactions at once.
@@ -152,16 +177,37 @@ func load(o options, s *tried, to int, progress func(int)) (time.Duration, error
 	if s.name == "dsql" { // PostgreSQL's own variables name the cluster
 		err := loadInto(o, s, "", to, progress)
 		if err == nil {
-			err = analyze("", "executions_visibility", "visibility_postings")
+			err = analyzed(s)
 		}
 		return time.Since(begin), err
 	}
-	address := fmt.Sprintf("host=%s port=5432 user=stock dbname=visibility sslmode=disable", s.name)
-	err := withoutIndexes(address, func() error { return loadInto(o, s, address, to, progress) })
+	err := withoutIndexes(s.address(), func() error { return loadInto(o, s, s.address(), to, progress) })
 	if err == nil {
-		err = analyze(address, "executions_visibility")
+		err = analyzed(s)
 	}
 	return time.Since(begin), err
+}
+
+// address is that of a stock store's PostgreSQL.
+func (s *tried) address() string {
+	return fmt.Sprintf("host=%s port=5432 user=stock dbname=visibility sslmode=disable", s.name)
+}
+
+// analyzed has the planners of both kinds know what was written, as the service and autovacuum see to by themselves.
+func analyzed(stores ...*tried) error {
+	for _, s := range stores {
+		var err error
+		switch {
+		case s.name == "dsql":
+			err = analyze("", "executions_visibility", "visibility_postings")
+		case strings.HasPrefix(s.name, "/"):
+			err = analyze(s.address(), "executions_visibility")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
 }
 
 func loadInto(o options, s *tried, address string, to int, progress func(int)) error {
