@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -17,6 +18,9 @@ type attempts struct {
 	lock    sync.Mutex
 	tasks   map[string]int // the highest attempt of a workflow task that a worker was given
 	refused map[string]int // calls that were answered with InvalidArgument
+	// How long the server took to answer the last call that asks for something to be written. Of a case that is refused
+	// that call is the refusal; what the case did before, such as 50 MB of history, is no part of it.
+	answer time.Duration
 }
 
 func newAttempts() *attempts {
@@ -25,9 +29,13 @@ func newAttempts() *attempts {
 
 // watch is a client's interceptor.
 func (a *attempts) watch(ctx context.Context, method string, request, reply any, to *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	began := time.Now()
 	err := invoke(ctx, method, request, reply, to, o...)
 	a.lock.Lock()
 	defer a.lock.Unlock()
+	if writes(request) {
+		a.answer = time.Since(began)
+	}
 	if task, ok := reply.(*workflowservice.PollWorkflowTaskQueueResponse); ok && err == nil {
 		id := task.GetWorkflowExecution().GetWorkflowId()
 		a.tasks[id] = max(a.tasks[id], int(task.GetAttempt()))
@@ -41,6 +49,22 @@ func (a *attempts) watch(ctx context.Context, method string, request, reply any,
 		}
 	}
 	return err
+}
+
+// writes tells whether a request is one of those that a case has refused.
+func writes(request any) bool {
+	switch request.(type) {
+	case *workflowservice.StartWorkflowExecutionRequest, *workflowservice.SignalWorkflowExecutionRequest,
+		*workflowservice.RespondWorkflowTaskCompletedRequest, *workflowservice.RespondWorkflowTaskFailedRequest:
+		return true
+	}
+	return false
+}
+
+func (a *attempts) lastAnswer() time.Duration {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.answer
 }
 
 // once says what was tried more than once of these workflows.

@@ -158,7 +158,10 @@ if sys.argv[1] == "--json":
     print(json.dumps(rows, indent=1))
 else:
     def cell(of):
-        return "" if of is None else "%s, %.1f s" % (of["ended"] if of["passed"] else "FAILED: " + of["ended"], of["seconds"])
+        if of is None:
+            return ""
+        alone = " (the refusal %.2f s)" % of["refusal"] if "refusal" in of else ""
+        return "%s, %.1f s%s" % (of["ended"] if of["passed"] else "FAILED: " + of["ended"], of["seconds"], alone)
     table = [["case"] + columns] + [[case] + [cell(of.get(c)) for c in columns] for case, of in rows.items()]
     width = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     for row in table:
