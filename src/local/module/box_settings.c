@@ -67,7 +67,9 @@ PG_FUNCTION_INFO_V1(dsql_set_config);
 Datum dsql_set_config(PG_FUNCTION_ARGS)
 {
     const char *name = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
-    if (!PG_ARGISNULL(0) && !superuser() && !is_clients(name) && !is_front(name))
+    bool local = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
+    bool mine = is_front(name) || (is_clients(name) && (local || pg_strcasecmp(name, "role") != 0));
+    if (!PG_ARGISNULL(0) && !superuser() && !mine)
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("setting configuration parameter \"%s\" not supported", name)));
     return set_config_by_name(fcinfo);

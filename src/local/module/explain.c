@@ -41,9 +41,20 @@ static double rows_read(const char *plan)
     return rows;
 }
 
-static double milliseconds(const char *plan)
+/* Where PostgreSQL's times begin: the last line that begins so, for a literal may look like it. The
+ * end if there are none (SUMMARY off). */
+static char *times_of(char *plan)
 {
-    const char *time = strstr(plan, "Execution Time: ");
+    static const char begin[] = "\nPlanning Time: ";
+    char *times = NULL;
+    for (char *at = strstr(plan, begin); at; at = strstr(at + 1, begin))
+        times = at + 1;
+    return times ? times : plan + strlen(plan);
+}
+
+static double milliseconds(const char *times)
+{
+    const char *time = strstr(times, "Execution Time: ");
     return time ? strtod(time + strlen("Execution Time: "), NULL) : 0;
 }
 
@@ -60,14 +71,12 @@ static void add_estimate(StringInfo out, int begin, const char *statement, int64
 {
     char name[16];
     char *plan = pstrdup(out->data + begin);
-    char *times = strstr(plan, "Planning Time: ");
-    double compute = milliseconds(plan) * compute_ms, read = rows_read(plan) * read_row;
+    const char *times = times_of(plan);
+    double compute = milliseconds(times) * compute_ms, read = rows_read(plan) * read_row;
     double write = (double)written * write_row;
-    if (times) {
-        identify(statement, name);
-        out->len = begin + (int)(times - plan);
-        appendStringInfo(out, "Query Identifier: %s\n%s", name, times);
-    }
+    identify(statement, name);
+    out->len = begin + (int)(times - plan);
+    appendStringInfo(out, "Query Identifier: %s\n%s", name, times);
     appendStringInfoString(out, "Statement DPU Estimate:\n");
     say_units(out, "Compute", compute, 0);
     say_units(out, "Read", read, read_least);

@@ -4,6 +4,7 @@
 #include "local/process/first_sql.h"
 
 #include <access/htup_details.h>
+#include <access/relation.h>
 #include <access/table.h>
 #include <access/xact.h>
 #include <catalog/index.h>
@@ -18,6 +19,10 @@
 #include <commands/defrem.h>
 #include <fmgr.h>
 #include <lib/stringinfo.h>
+#include <nodes/nodeFuncs.h>
+#include <parser/parse_expr.h>
+#include <parser/parse_node.h>
+#include <parser/parse_relation.h>
 #include <storage/lmgr.h>
 #include <utils/builtins.h>
 #include <utils/lsyscache.h>
@@ -47,18 +52,41 @@ static bool may_be_in_key(Oid type)
     }
 }
 
+/* Of an expression that PostgreSQL has not looked at yet: if it finds fault with it, it says so
+ * here. */
+static Oid type_of_expression(Relation table, Node *expression)
+{
+    ParseState *parse = make_parsestate(NULL);
+    ParseNamespaceItem *item =
+        addRangeTableEntryForRelation(parse, table, AccessShareLock, NULL, false, true);
+    addNSItemToQuery(parse, item, false, true, true);
+    Oid type = exprType(transformExpr(parse, copyObject(expression), EXPR_KIND_INDEX_EXPRESSION));
+    free_parsestate(parse);
+    return type;
+}
+
+/* Of a column that is not there: none, PostgreSQL says so. */
+static Oid type_of_element(Relation table, const IndexElem *element)
+{
+    if (element->expr)
+        return type_of_expression(table, element->expr);
+    AttrNumber number = get_attnum(RelationGetRelid(table), element->name);
+    return number > 0 ? get_atttype(RelationGetRelid(table), number) : InvalidOid;
+}
+
 void dsql_indexes_check_keys(const IndexStmt *statement)
 {
     ListCell *cell;
-    Oid table = RangeVarGetRelid(statement->relation, NoLock, true);
-    foreach (cell, OidIsValid(table) ? statement->indexParams : NIL) {
-        const IndexElem *element = lfirst_node(IndexElem, cell);
-        AttrNumber number = element->name ? get_attnum(table, element->name) : InvalidAttrNumber;
-        Oid type = number > 0 ? get_atttype(table, number) : InvalidOid;
+    Oid oid = RangeVarGetRelid(statement->relation, NoLock, true);
+    Relation table = OidIsValid(oid) ? try_relation_open(oid, AccessShareLock) : NULL;
+    foreach (cell, table && !statement->transformed ? statement->indexParams : NIL) {
+        Oid type = type_of_element(table, lfirst_node(IndexElem, cell));
         if (OidIsValid(type) && !may_be_in_key(type))
             ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                             errmsg("datatype %s is not supported in a key", format_type_be(type))));
     }
+    if (table)
+        relation_close(table, AccessShareLock);
 }
 
 bool dsql_indexes_looks_for_btree(const Node *statement)

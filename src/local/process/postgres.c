@@ -118,7 +118,7 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const struct dsql_sql_limit
         "TimeZone=UTC",
         "log_min_messages=fatal",
         "shared_buffers=128MB",
-        "default_table_access_method=" DSQL_LOCAL_TABLE_METHOD,
+        ("default_table_access_method=" DSQL_LOCAL_TABLE_METHOD),
         /* autovacuum gives way to DDL after this */
         "deadlock_timeout=10ms",
     };

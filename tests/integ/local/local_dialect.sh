@@ -63,6 +63,9 @@ says 'create table u (id int primary key, b bytea, j jsonb, i interval, t timetz
 for column in 'b bytea' 'j jsonb' 'i interval' 't time with time zone'; do
     says "create index async on u (${column%% *})" "0A000: datatype ${column#* } is not supported in a key"
 done
+says "create index async on u ((j -> 'a'))" '0A000: datatype jsonb is not supported in a key'
+says "create index async on u ((nothing ->> 'a'))" '42703: column "nothing" does not exist'
+[[ $(in_env psql -XAtqc "create index async ua on u ((j ->> 'a'), id)") =~ ^[a-z2-7]{26}$ ]] || fail 'an expression of text'
 says 'alter table u add column p dec' 'ALTER TABLE'
 says 'insert into u (id, n, m, p) values (1, 1.23456789, 1.25, 2)' 'INSERT 0 1'
 says 'select n, m, p, n::numeric * 1.00000001 from u' '1.234568|1.3|2.000000|1.23456801234568'
@@ -81,6 +84,7 @@ says 'select count(*) from pg_available_extension_versions' 0
 says "select set_config('my' || '.own', 'x', true)" '0A000: setting configuration parameter "my.own" not supported'
 says "create function f() returns text language sql as \$\$ select set_config('work_mem', '1MB', false) \$\$" 'CREATE FUNCTION'
 says 'select f()' '0A000: setting configuration parameter "work_mem" not supported'
+says "select set_config('ro' || 'le', 'admin', false)" '0A000: setting configuration parameter "role" not supported'
 says "select set_config('search_' || 'path', 'public', false)" public
 says 'drop function f()' 'DROP FUNCTION'
 
@@ -93,6 +97,8 @@ explained() { # explained OPTIONS STATEMENT PATTERN COUNT
 explained '(analyze, verbose)' 'select * from k' '^Query Identifier: [a-z2-7]{13}$' 1
 explained '(analyze, verbose)' 'select * from k' '^Statement DPU Estimate:$|^  (Compute|Read|Total): [0-9.]+ DPU|^  Write: 0.00000 DPU$' 5
 explained 'analyze verbose' 'insert into k values (7, 7), (8, 8)' '^  Write: 0.01250 DPU \(Transaction minimum: 0.05000\)$' 1
+explained 'analyze verbose' "select e'\nPlanning Time: 1'" '^(Query Identifier|Planning Time|Statement DPU)' 4
+explained '(analyze, verbose, summary off)' 'select 1' '^(Query Identifier|Statement DPU)' 2
 explained 'analyze' 'select 1' DPU 0
 explained 'verbose' 'select 1' DPU 0
 
