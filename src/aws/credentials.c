@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/lock.h"
 #include "base/rng.h"
 #include "base/thread.h"
 #include "core/refresh.h"
@@ -102,18 +103,6 @@ void dsql_credentials_release(struct dsql_credentials *credentials)
     free(credentials);
 }
 
-static void lock(pthread_mutex_t *mutex)
-{
-    int failed = pthread_mutex_lock(mutex);
-    assert(!failed);
-}
-
-static void unlock(pthread_mutex_t *mutex)
-{
-    int failed = pthread_mutex_unlock(mutex);
-    assert(!failed);
-}
-
 /* One fetch, with no lock held. What is past its end when it comes is a failure. */
 static enum dsql_rc fetch(struct dsql_credentials *c, struct dsql_keys *keys, struct dsql_err *err)
 {
@@ -145,10 +134,10 @@ static void log_outcome(struct dsql_credentials *c, bool loud, const struct dsql
 
 static void tell_listeners(struct dsql_credentials *c)
 {
-    lock(&c->listeners_lock);
+    dsql_lock(&c->listeners_lock);
     for (struct dsql_credentials_listener *l = c->listeners; l; l = l->next_)
         l->fetched(l);
-    unlock(&c->listeners_lock);
+    dsql_unlock(&c->listeners_lock);
 }
 
 static void fetch_once(struct dsql_credentials *c)
@@ -159,7 +148,7 @@ static void fetch_once(struct dsql_credentials *c)
     struct dsql_mono mono = dsql_clock_mono(c->clock);
     struct dsql_wall wall = dsql_clock_wall(c->clock);
 
-    lock(&c->lock);
+    dsql_lock(&c->lock);
     bool loud, stopping = c->stop;
     if (!rc) {
         loud = dsql_refresh_succeeded(&c->refresh, mono, wall, keys.expires) || c->fetches == 0;
@@ -176,7 +165,7 @@ static void fetch_once(struct dsql_credentials *c)
     memcpy(shown.access_key_id, c->keys.access_key_id, sizeof(shown.access_key_id));
     c->fetches++;
     (void)pthread_cond_broadcast(&c->changed);
-    unlock(&c->lock);
+    dsql_unlock(&c->lock);
 
     dsql_keys_fini(&keys);
     log_outcome(c, loud && !stopping, rc ? NULL : &shown, &err);
@@ -186,17 +175,17 @@ static void fetch_once(struct dsql_credentials *c)
 static void *work(void *arg)
 {
     struct dsql_credentials *c = arg;
-    lock(&c->lock);
+    dsql_lock(&c->lock);
     while (!c->stop) {
         if (!c->refresh.fetching) {
             (void)pthread_cond_wait(&c->changed, &c->lock);
             continue;
         }
-        unlock(&c->lock);
+        dsql_unlock(&c->lock);
         fetch_once(c);
-        lock(&c->lock);
+        dsql_lock(&c->lock);
     }
-    unlock(&c->lock);
+    dsql_unlock(&c->lock);
     return NULL;
 }
 
@@ -264,11 +253,11 @@ enum dsql_rc dsql_credentials_get(struct dsql_credentials *credentials, int64_t 
     enum dsql_rc rc = refuse_child(credentials, err);
     if (rc)
         return rc;
-    lock(&credentials->lock);
+    dsql_lock(&credentials->lock);
     rc = need_keys(credentials, wait_ns, err);
     if (!rc)
         rc = dsql_keys_copy(keys, &credentials->keys, err);
-    unlock(&credentials->lock);
+    dsql_unlock(&credentials->lock);
     return rc;
 }
 
@@ -279,7 +268,7 @@ enum dsql_rc dsql_credentials_check(struct dsql_credentials *credentials, int64_
     if (rc)
         return rc;
     int64_t wait_ns = wait_ms > INT64_MAX / DSQL_MS ? INT64_MAX : wait_ms * DSQL_MS;
-    lock(&credentials->lock);
+    dsql_lock(&credentials->lock);
     rc = need_keys(credentials, wait_ns, err);
     if (!rc && info) {
         const struct dsql_keys *keys = &credentials->keys;
@@ -292,7 +281,7 @@ enum dsql_rc dsql_credentials_check(struct dsql_credentials *credentials, int64_
         memcpy(info->provider, keys->provider, sizeof(keys->provider));
         memcpy(info->access_key_id, keys->access_key_id, sizeof(keys->access_key_id));
     }
-    unlock(&credentials->lock);
+    dsql_unlock(&credentials->lock);
     return rc;
 }
 
@@ -305,23 +294,23 @@ void dsql_credentials_refused(struct dsql_credentials *credentials)
 {
     if (refuse_child(credentials, NULL))
         return;
-    lock(&credentials->lock);
+    dsql_lock(&credentials->lock);
     dsql_refresh_refused(&credentials->refresh);
     if (!credentials->stop &&
         dsql_refresh_need(&credentials->refresh, dsql_clock_mono(credentials->clock),
                           dsql_clock_wall(credentials->clock))
             .fetch)
         (void)begin_fetch(credentials, NULL); /* if it can't begin now, the next need tries */
-    unlock(&credentials->lock);
+    dsql_unlock(&credentials->lock);
 }
 
 void dsql_credentials_listen(struct dsql_credentials *credentials,
                              struct dsql_credentials_listener *listener)
 {
-    lock(&credentials->listeners_lock);
+    dsql_lock(&credentials->listeners_lock);
     listener->next_ = credentials->listeners;
     credentials->listeners = listener;
-    unlock(&credentials->listeners_lock);
+    dsql_unlock(&credentials->listeners_lock);
 }
 
 void dsql_credentials_unlisten(struct dsql_credentials *credentials,
@@ -329,13 +318,13 @@ void dsql_credentials_unlisten(struct dsql_credentials *credentials,
 {
     if (refuse_child(credentials, NULL))
         return; /* no listener will be called, and the lock may have been held at the fork */
-    lock(&credentials->listeners_lock);
+    dsql_lock(&credentials->listeners_lock);
     struct dsql_credentials_listener **at = &credentials->listeners;
     while (*at && *at != listener)
         at = &(*at)->next_;
     if (*at)
         *at = listener->next_;
-    unlock(&credentials->listeners_lock);
+    dsql_unlock(&credentials->listeners_lock);
 }
 
 void dsql_credentials_destroy(struct dsql_credentials *credentials)
@@ -343,10 +332,10 @@ void dsql_credentials_destroy(struct dsql_credentials *credentials)
     if (!credentials)
         return;
     if (!refuse_child(credentials, NULL)) {
-        lock(&credentials->lock);
+        dsql_lock(&credentials->lock);
         credentials->stop = true;
         (void)pthread_cond_broadcast(&credentials->changed);
-        unlock(&credentials->lock);
+        dsql_unlock(&credentials->lock);
         (void)eventfd_write(credentials->cancel_fd, 1);
         if (credentials->has_thread)
             (void)pthread_join(credentials->thread, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "aws/endpoint.h"
+#include "base/lock.h"
 
 #define BUFFER_MAX_NS DSQL_M
 
@@ -22,18 +23,6 @@ struct dsql_token_cache {
     struct dsql_wall made, good_until;
     uint64_t generation; /* of the credentials that signed it */
 };
-
-static void lock(struct dsql_token_cache *cache)
-{
-    int failed = pthread_mutex_lock(&cache->lock);
-    assert(!failed);
-}
-
-static void unlock(struct dsql_token_cache *cache)
-{
-    int failed = pthread_mutex_unlock(&cache->lock);
-    assert(!failed);
-}
 
 static void fetched(struct dsql_credentials_listener *self)
 {
@@ -129,12 +118,12 @@ static bool is_good(const struct dsql_token_cache *cache, struct dsql_wall now)
 static bool copy_good(struct dsql_token_cache *cache, struct dsql_secret *token, enum dsql_rc *rc,
                       struct dsql_err *err)
 {
-    lock(cache);
+    dsql_lock(&cache->lock);
     bool good = is_good(cache, dsql_clock_wall(cache->clock));
     if (good && (*rc = dsql_secret_set(
                      token, dsql_revealed_span(dsql_secret_reveal(&cache->token)))) != DSQL_OK)
         (void)dsql_err_set(err, *rc, "out of memory");
-    unlock(cache);
+    dsql_unlock(&cache->lock);
     return good;
 }
 
@@ -148,13 +137,13 @@ enum dsql_rc dsql_token_cache_get(struct dsql_token_cache *cache, int64_t wait_n
     rc = dsql_credentials_get(cache->credentials, wait_ns, &keys, err);
     if (rc)
         return rc;
-    lock(cache);
+    dsql_lock(&cache->lock);
     struct dsql_wall now = dsql_clock_wall(cache->clock);
     if (!is_good(cache, now)) /* another thread may have been faster */
         rc = mint(cache, &keys, now, err);
     if (!rc && (rc = dsql_secret_set(token, dsql_revealed_span(dsql_secret_reveal(&cache->token)))))
         (void)dsql_err_set(err, rc, "out of memory");
-    unlock(cache);
+    dsql_unlock(&cache->lock);
     dsql_keys_fini(&keys);
     return rc;
 }
@@ -167,9 +156,9 @@ enum dsql_rc dsql_token_cache_try(struct dsql_token_cache *cache, struct dsql_se
 
 void dsql_token_cache_forget(struct dsql_token_cache *cache)
 {
-    lock(cache);
+    dsql_lock(&cache->lock);
     cache->good_until = (struct dsql_wall){0};
-    unlock(cache);
+    dsql_unlock(&cache->lock);
 }
 
 void dsql_token_cache_refused(struct dsql_token_cache *cache)
@@ -180,8 +169,8 @@ void dsql_token_cache_refused(struct dsql_token_cache *cache)
 
 struct dsql_wall dsql_token_cache_good_until(struct dsql_token_cache *cache)
 {
-    lock(cache);
+    dsql_lock(&cache->lock);
     struct dsql_wall good_until = cache->good_until;
-    unlock(cache);
+    dsql_unlock(&cache->lock);
     return good_until;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "base/lock.h"
 #include "base/thread.h"
 
 #define LEAVE_NS (3 * DSQL_S) /* how long the last share waits until everything is given back */
@@ -100,14 +101,14 @@ static void carry(struct dsql_fleet *f, const char *operation, json_t *body)
     struct dsql_err err = {0};
     enum dsql_rc rc = DSQL_NO_MEMORY;
     dsql_ddb_use(f->ddb, f->credentials);
-    pthread_mutex_unlock(&l->lock);
+    dsql_unlock(&l->lock);
     if (body)
         rc = dsql_ddb_call(f->ddb, operation, body, &reply, &err);
     else
         reply = (struct dsql_ddb_reply){.kind = DSQL_DDB_LOST};
     json_decref(body);
     (void)rc; /* the reply says that it is lost */
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->lock);
     err = (struct dsql_err){0};
     struct dsql_moment now = dsql_clock_moment(l->clock);
     if (f->protocol->ops->answer(f->protocol, now, &reply, &err) && !err.rc)
@@ -118,14 +119,14 @@ static void carry(struct dsql_fleet *f, const char *operation, json_t *body)
     if (!f->stop)
         note_problem(f, &reply, &err);
     dsql_ddb_reply_fini(&reply);
-    pthread_mutex_unlock(&l->lock);
-    pthread_mutex_lock(&l->wake_lock);
+    dsql_unlock(&l->lock);
+    dsql_lock(&l->wake_lock);
     for (struct dsql_share *s = l->shares; s; s = s->next) {
         if (s->wake)
             s->wake(s->wake_arg);
     }
-    pthread_mutex_unlock(&l->wake_lock);
-    pthread_mutex_lock(&l->lock);
+    dsql_unlock(&l->wake_lock);
+    dsql_lock(&l->lock);
 }
 
 static void sleep_until_due(struct dsql_fleet *f, struct dsql_moment now)
@@ -142,7 +143,7 @@ static void sleep_until_due(struct dsql_fleet *f, struct dsql_moment now)
 static void *run(void *arg)
 {
     struct dsql_fleet *f = arg;
-    pthread_mutex_lock(&f->ledger->lock);
+    dsql_lock(&f->ledger->lock);
     for (;;) {
         struct dsql_moment now = dsql_clock_moment(f->ledger->clock);
         const char *operation;
@@ -156,18 +157,18 @@ static void *run(void *arg)
         else
             sleep_until_due(f, now);
     }
-    pthread_mutex_unlock(&f->ledger->lock);
+    dsql_unlock(&f->ledger->lock);
     return NULL;
 }
 
 void dsql_fleet_stop(struct dsql_fleet *f)
 {
     struct dsql_ledger *l = f->ledger;
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->lock);
     f->stop = true;
     f->stop_at = dsql_mono_add(dsql_clock_mono(l->clock), LEAVE_NS);
     pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    dsql_unlock(&l->lock);
     pthread_join(f->thread, NULL);
 }
 

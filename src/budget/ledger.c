@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/least.h"
+#include "base/lock.h"
 #include "budget/fleet.h"
 
 static pthread_mutex_t ledgers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,12 +41,12 @@ static void tell_sums(struct dsql_ledger *l)
 
 void dsql_share_tell(struct dsql_share *s, int64_t want, int64_t used, bool draining)
 {
-    pthread_mutex_lock(&s->ledger->lock);
+    dsql_lock(&s->ledger->lock);
     s->want = want;
     s->used = used;
     s->draining = draining;
     tell_sums(s->ledger);
-    pthread_mutex_unlock(&s->ledger->lock);
+    dsql_unlock(&s->ledger->lock);
 }
 
 /* With the lock held: its part of the slots, and never what another pool still holds. What pools
@@ -80,20 +81,20 @@ static int64_t slots_of(const struct dsql_share *s, struct dsql_mono now)
 
 int64_t dsql_share_slots(struct dsql_share *s, struct dsql_mono now)
 {
-    pthread_mutex_lock(&s->ledger->lock);
+    dsql_lock(&s->ledger->lock);
     int64_t n = slots_of(s, now);
-    pthread_mutex_unlock(&s->ledger->lock);
+    dsql_unlock(&s->ledger->lock);
     return n;
 }
 
 bool dsql_share_permit(struct dsql_share *s, struct dsql_mono now, int64_t *wait_ns)
 {
     struct dsql_ledger *l = s->ledger;
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->lock);
     bool taken = dsql_allowance_permit(l->allowance, moment_of(l, now), wait_ns) ||
                  dsql_fallback_permit(&l->fallback, now, wait_ns);
     pthread_cond_signal(&l->changed); /* one fewer, or one asked for */
-    pthread_mutex_unlock(&l->lock);
+    dsql_unlock(&l->lock);
     return taken;
 }
 
@@ -101,23 +102,23 @@ void dsql_share_note(struct dsql_share *s, struct dsql_mono now,
                      void (*what)(struct dsql_allowance *allowance, struct dsql_moment now))
 {
     struct dsql_ledger *l = s->ledger;
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->lock);
     what(l->allowance, moment_of(l, now));
     pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    dsql_unlock(&l->lock);
 }
 
 void dsql_share_status(struct dsql_share *s, struct dsql_mono now,
                        struct dsql_allowance_status *out)
 {
     struct dsql_ledger *l = s->ledger;
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->lock);
     dsql_allowance_status(l->allowance, moment_of(l, now), out);
     out->slots = slots_of(s, now);
     out->used = s->used;
     if (l->fleet)
         dsql_fleet_status(l->fleet, out);
-    pthread_mutex_unlock(&l->lock);
+    dsql_unlock(&l->lock);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -255,15 +256,15 @@ static void join(struct dsql_ledger *l, struct dsql_share *s)
 {
     s->ledger = l;
     l->share_count++;
-    pthread_mutex_lock(&l->wake_lock);
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->wake_lock);
+    dsql_lock(&l->lock);
     s->next = l->shares;
     l->shares = s;
     if (l->fleet)
         dsql_fleet_sign_as(l->fleet, s->credentials);
     tell_sums(l);
-    pthread_mutex_unlock(&l->lock);
-    pthread_mutex_unlock(&l->wake_lock);
+    dsql_unlock(&l->lock);
+    dsql_unlock(&l->wake_lock);
 }
 
 enum dsql_rc dsql_share_open(const struct dsql_budget_options *o, bool in_a_table,
@@ -276,11 +277,11 @@ enum dsql_rc dsql_share_open(const struct dsql_budget_options *o, bool in_a_tabl
         rc = share_new(o, in_a_table, &s, err);
     if (rc || !s)
         return rc;
-    pthread_mutex_lock(&ledgers_lock);
+    dsql_lock(&ledgers_lock);
     rc = find(o, in_a_table, s, &l, err);
     if (!rc && l)
         join(l, s);
-    pthread_mutex_unlock(&ledgers_lock);
+    dsql_unlock(&ledgers_lock);
     if (rc) {
         share_free(s);
         return rc;
@@ -301,12 +302,12 @@ static void unlink_ledger(const struct dsql_ledger *l)
 void dsql_share_close(struct dsql_share *s)
 {
     struct dsql_ledger *l = s->ledger;
-    pthread_mutex_lock(&ledgers_lock);
+    dsql_lock(&ledgers_lock);
     bool ends = --l->share_count == 0 && l->fleet;
     if (ends)
         unlink_ledger(l);
-    pthread_mutex_lock(&l->wake_lock);
-    pthread_mutex_lock(&l->lock);
+    dsql_lock(&l->wake_lock);
+    dsql_lock(&l->lock);
     struct dsql_share **at = &l->shares;
     while (*at != s)
         at = &(*at)->next;
@@ -315,9 +316,9 @@ void dsql_share_close(struct dsql_share *s)
     if (l->fleet && l->shares)
         dsql_fleet_sign_as(l->fleet, l->shares->credentials);
     tell_sums(l);
-    pthread_mutex_unlock(&l->lock);
-    pthread_mutex_unlock(&l->wake_lock);
-    pthread_mutex_unlock(&ledgers_lock);
+    dsql_unlock(&l->lock);
+    dsql_unlock(&l->wake_lock);
+    dsql_unlock(&ledgers_lock);
     if (ends) {
         dsql_fleet_stop(l->fleet);
         ledger_free(l);

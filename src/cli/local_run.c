@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/lock.h"
 #include "cli/httpd.h"
 #include "cli/pages.h"
 #include "config/config.h"
@@ -64,18 +65,18 @@ struct seen {
 static void page_metrics(void *arg, struct dsql_httpd_reply *reply)
 {
     struct seen *seen = arg;
-    (void)pthread_mutex_lock(&seen->lock);
+    dsql_lock(&seen->lock);
     struct dsql_local_sight sight = seen->sight;
-    (void)pthread_mutex_unlock(&seen->lock);
+    dsql_unlock(&seen->lock);
     reply->type = "text/plain; version=0.0.4; charset=utf-8";
     dsql_local_sight_metrics(&sight, &reply->body);
 }
 
 static void look(struct seen *seen, const struct dsql_front *front)
 {
-    (void)pthread_mutex_lock(&seen->lock);
+    dsql_lock(&seen->lock);
     dsql_front_look(front, &seen->sight);
-    (void)pthread_mutex_unlock(&seen->lock);
+    dsql_unlock(&seen->lock);
 }
 
 static enum dsql_rc loop(struct dsql_local *local, struct seen *seen, pid_t child,

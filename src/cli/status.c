@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/lock.h"
+
 static void copy_text(char *out, const char *text)
 {
     struct dsql_strbuf sb;
@@ -97,7 +99,7 @@ struct dsql_status_sample dsql_status_sample(struct dsql_status *status)
     struct dsql_status_view view = {0};
     status->options.look(status->options.look_arg, &view);
     struct dsql_status_counts now = count(status, &view.pool);
-    (void)pthread_mutex_lock(&status->lock);
+    dsql_lock(&status->lock);
     const struct dsql_status_counts *last = &status->last;
     take_delta(dsql_histogram_of(status->options.metrics, DSQL_SERIES(reservoir_checkout_latency)),
                &status->last_latency, &status->delta);
@@ -118,7 +120,7 @@ struct dsql_status_sample dsql_status_sample(struct dsql_status *status)
     status->history[status->samples++ % DSQL_STATUS_HISTORY] = sample;
     if (sample.opens > status->opens_peak)
         status->opens_peak = sample.opens;
-    (void)pthread_mutex_unlock(&status->lock);
+    dsql_unlock(&status->lock);
     return sample;
 }
 
@@ -129,9 +131,9 @@ void dsql_status_totals(struct dsql_status *status, struct dsql_status_totals *t
     struct dsql_status_view view = {0};
     status->options.look(status->options.look_arg, &view);
     struct dsql_status_counts now = count(status, &view.pool);
-    (void)pthread_mutex_lock(&status->lock);
+    dsql_lock(&status->lock);
     uint64_t opens_peak = status->opens_peak;
-    (void)pthread_mutex_unlock(&status->lock);
+    dsql_unlock(&status->lock);
     *totals = (struct dsql_status_totals){
         .elapsed_ns = dsql_mono_since(dsql_clock_mono(status->options.clock), status->started),
         .checkouts = now.checkouts,

@@ -1,4 +1,5 @@
 /* /status.json: what the page draws. Times are seconds unless a name says otherwise. */
+#include "base/lock.h"
 #include "cli/status_state.h"
 #include "dsql/version.h"
 
@@ -128,7 +129,7 @@ static const struct {
 /* One array for each column, oldest first. */
 static void add_history(struct dsql_strbuf *sb, struct dsql_status *status)
 {
-    (void)pthread_mutex_lock(&status->lock);
+    dsql_lock(&status->lock);
     uint64_t end = status->samples;
     uint64_t begin = end > DSQL_STATUS_HISTORY ? end - DSQL_STATUS_HISTORY : 0;
     dsql_strbuf_addf(sb, "  \"history\": {\"length\": %d", DSQL_STATUS_HISTORY);
@@ -142,7 +143,7 @@ static void add_history(struct dsql_strbuf *sb, struct dsql_status *status)
         }
         dsql_strbuf_add_char(sb, ']');
     }
-    (void)pthread_mutex_unlock(&status->lock);
+    dsql_unlock(&status->lock);
     dsql_strbuf_add_str(sb, "}\n");
 }
 

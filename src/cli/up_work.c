@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/rng.h"
 #include "base/shown.h"
 #include "dsql/tx.h"
@@ -127,18 +128,18 @@ static void judge_sum(struct dsql_up_work *work, int64_t sum)
     if (sum == expected_sum(work))
         return;
     bump(work, SUMS_WRONG);
-    (void)pthread_mutex_lock(&work->lock);
+    dsql_lock(&work->lock);
     work->wrong_sum = sum;
-    (void)pthread_mutex_unlock(&work->lock);
+    dsql_unlock(&work->lock);
 }
 
 static void keep_failure(struct dsql_up_work *work, const struct dsql_err *err)
 {
     bump(work, FAILED);
-    (void)pthread_mutex_lock(&work->lock);
+    dsql_lock(&work->lock);
     if (!work->first.rc)
         work->first = *err;
-    (void)pthread_mutex_unlock(&work->lock);
+    dsql_unlock(&work->lock);
 }
 
 /* Whether the thread goes on at once. */
@@ -349,10 +350,10 @@ void dsql_up_work_outcome(struct dsql_up_work *work, struct dsql_up_outcome *out
         .sums_wrong = counters[SUMS_WRONG],
         .expected_sum = expected_sum(work),
     };
-    (void)pthread_mutex_lock(&work->lock);
+    dsql_lock(&work->lock);
     outcome->first = work->first;
     outcome->sum = outcome->sums_wrong ? work->wrong_sum : outcome->expected_sum;
-    (void)pthread_mutex_unlock(&work->lock);
+    dsql_unlock(&work->lock);
 }
 
 enum dsql_rc dsql_up_work_audit(struct dsql_up_work *work, struct dsql_err *err)

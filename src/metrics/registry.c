@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -111,11 +112,11 @@ void dsql_metrics_destroy(struct dsql_metrics *m)
 
 void dsql_metrics_set_runs(struct dsql_metrics *m, struct dsql_metric_runs *runs, size_t count)
 {
-    pthread_mutex_lock(&m->lock);
+    dsql_lock(&m->lock);
     struct dsql_metric_runs *before = m->runs;
     m->runs = runs;
     m->run_count = count;
-    pthread_mutex_unlock(&m->lock);
+    dsql_unlock(&m->lock);
     free(before);
 }
 
@@ -161,9 +162,9 @@ unsigned dsql_metrics_operation(struct dsql_metrics *m, const char *name)
     if (clean[0] == '\0')
         return DSQL_OPERATION_OTHER;
     const char *refused = NULL;
-    pthread_mutex_lock(&m->lock);
+    dsql_lock(&m->lock);
     unsigned operation = find_or_add(m, clean, &refused);
-    pthread_mutex_unlock(&m->lock);
+    dsql_unlock(&m->lock);
     if (refused)
         dsql_log(dsql_log_default(), DSQL_EVENT_METRICS_LABEL_OVERFLOW, DSQL_F("reason", refused),
                  DSQL_F("operation", (const char *)clean), DSQL_F("limit", DSQL_OPERATIONS_MAX));

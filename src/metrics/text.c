@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/time.h"
 #include "metrics/registry.h"
 
@@ -108,7 +109,7 @@ static void add_counters(const struct dsql_metrics *m, struct dsql_strbuf *sb, s
 
 static void add_runs(struct dsql_metrics *m, struct dsql_strbuf *sb)
 {
-    pthread_mutex_lock(&m->lock);
+    dsql_lock(&m->lock);
     for (size_t i = 0; i < m->run_count; i++) {
         dsql_strbuf_addf(sb, "%s{service=\"", dsql_metric_infos[DSQL_METRIC_visibility_runs].name);
         add_escaped(sb, m->service);
@@ -120,7 +121,7 @@ static void add_runs(struct dsql_metrics *m, struct dsql_strbuf *sb)
         dsql_strbuf_add_i64(sb, m->runs[i].runs);
         dsql_strbuf_add_char(sb, '\n');
     }
-    pthread_mutex_unlock(&m->lock);
+    dsql_unlock(&m->lock);
 }
 
 enum dsql_rc dsql_metrics_text(struct dsql_metrics *m, char **text, size_t *len)

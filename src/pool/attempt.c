@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "base/lock.h"
 
 #define TOGETHER_NS (100 * DSQL_MS) /* failures of one kind within it are one line in the log */
 
@@ -31,12 +32,12 @@ static void log_failures(struct dsql_pool *pool, const struct dsql_failure_log *
 /* Failures of one kind that come together are one line. */
 void dsql_attempts_say_failures(struct dsql_pool *pool, struct dsql_mono now)
 {
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     struct dsql_failure_log log = pool->tally.failure_log;
     bool due = log.pending && !dsql_mono_before(now, log.log_at);
     if (due)
         pool->tally.failure_log.pending = false;
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (due)
         log_failures(pool, &log);
 }
@@ -66,7 +67,7 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
 {
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_failure_log other;
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
     struct dsql_keeper_call call = {
         .kind = DSQL_CALL_FAILED, .slot = slot, .now = now, .cls = report->cls};
@@ -80,7 +81,7 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
         dsql_budget_refused_full(pool->budget, now);
     bool say = add_failure(pool, report, now, verdict.retry_ns, &other);
     pthread_cond_broadcast(&pool->progress);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (say)
         log_failures(pool, &other);
     if (pool->metrics)
@@ -117,10 +118,10 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
         report.cls = dsql_connect_class_of_token(rc);
     }
     if (!rc || rc == DSQL_TIMEOUT) { /* the latter: it is on its way */
-        pthread_mutex_lock(&pool->state_lock);
+        dsql_lock(&pool->state_lock);
         (void)dsql_pool_tell(
             pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PREPARED, .yes = rc == DSQL_OK});
-        pthread_mutex_unlock(&pool->state_lock);
+        dsql_unlock(&pool->state_lock);
         return;
     }
     report.rc = rc;
@@ -169,7 +170,7 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     watch(pool, conn, EPOLLRDHUP | EPOLLET);
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     const struct dsql_keeper_call call = {.kind = DSQL_CALL_OPENED, .slot = conn->slot, .now = now};
     struct dsql_lifespan life = dsql_pool_tell(pool, call).life;
     conn->dies_at = life.dies_at.ns;
@@ -181,15 +182,15 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     pool->tally.troubled = false;
     uint32_t open = pool->keeper.slots.open;
     int64_t took_ns = dsql_mono_since(now, pool->keeper.slots.items[conn->slot].began);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_OPENED, DSQL_F("slot", conn->slot),
              DSQL_F("open", open), DSQL_F("target", pool->options.sizing.target_ready),
              DSQL_F("ms", took_ns / DSQL_MS),
              DSQL_F("lifetime_ms", dsql_mono_since(life.dies_at, life.born) / DSQL_MS));
     dsql_checkout_offer(pool, conn);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     pthread_cond_broadcast(&pool->progress);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (recovered)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_RECOVERED,
                  DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("open", open));
@@ -231,10 +232,10 @@ void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed
         return;
     }
     dsql_connect_finish(conn, false);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     (void)dsql_pool_tell(
         pool, (struct dsql_keeper_call){.kind = DSQL_CALL_ABANDONED, .slot = conn->slot});
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
 }

@@ -6,6 +6,7 @@
  * Every SAMPLE-th checkout of a thread is timed and stands for SAMPLE of them in the histogram;
  * those that wait are all timed.
  */
+#include "base/lock.h"
 #include "pool/pool.h"
 #include "pool/visitors.h"
 
@@ -108,7 +109,7 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     atomic_fetch_add_explicit(&pool->line.empties, 1, memory_order_relaxed);
     if (pool->metrics)
         dsql_counter_add(pool->metrics, DSQL_SERIES(reservoir_empty), 1);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     uint32_t open = pool->keeper.slots.open, opening = pool->keeper.slots.opening;
     (void)dsql_err_set(err, DSQL_EMPTY,
                        "no connection to %.100s became ready in %lld ms; of %lld, %u are open and "
@@ -125,7 +126,7 @@ static enum dsql_rc explain_empty(struct dsql_pool *pool, int64_t waited_ns, str
     } else {
         hint_at_cause(pool, err);
     }
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     dsql_log(dsql_log_default(), DSQL_EVENT_POOL_EMPTY,
              DSQL_F("endpoint", (const char *)pool->target.key),
              DSQL_F("waited_ms", waited_ns / DSQL_MS),
@@ -329,13 +330,13 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
     conn->pg = NULL;
     (void)dsql_pool_tell(
         pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD_NOW, .slot = conn->slot});
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     PQfinish(pg);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     (void)dsql_pool_tell(pool,
                          (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
     bool last = dsql_pool_has_no_owner(pool);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (last) {
         dsql_visitor_leave(dsql_visitor_self());
         dsql_pool_free(pool);
@@ -344,24 +345,24 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
 
 void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     if (pool->ending.stopped) {
         discard_orphan(pool, conn);
         return;
     }
     dsql_opener_discard(pool, conn, why);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     dsql_opener_wake(pool);
 }
 
 /* The budget has shrunk: whether this one has to go. */
 static bool is_recalled(struct dsql_pool *pool)
 {
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     bool recalled = pool->recall > 0;
     if (recalled && --pool->recall == 0)
         atomic_fetch_and_explicit(&pool->fast.attention, ~DSQL_POOL_RECALL, memory_order_seq_cst);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     return recalled;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/thread.h"
 #include "pool/attempt.h"
 
@@ -34,16 +35,6 @@ struct work {
     struct dsql_secret token;
     char address[DSQL_ADDRESS_SIZE];
 };
-
-static void lock_state(struct dsql_pool *pool)
-{
-    pthread_mutex_lock(&pool->state_lock);
-}
-
-static void unlock_state(struct dsql_pool *pool)
-{
-    pthread_mutex_unlock(&pool->state_lock);
-}
 
 void dsql_opener_wake(struct dsql_pool *pool)
 {
@@ -80,9 +71,9 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
     atomic_store_explicit(&conn->usable_until, DSQL_HANDOUT_HUNG_UP, memory_order_seq_cst);
     if (!dsql_ready_set_claim(&pool->fast.ready, conn->slot))
         return; /* in use: its return finds out */
-    lock_state(pool);
+    dsql_lock(&pool->state_lock);
     dsql_opener_discard(pool, conn, DSQL_DISCARD_SERVER_CLOSED);
-    unlock_state(pool);
+    dsql_unlock(&pool->state_lock);
 }
 
 /* ---- what the keeper asks; with state_lock held ---- */
@@ -156,9 +147,9 @@ static void take_step(struct dsql_pool *pool, struct work *work,
         answer_permit(pool, now);
         break;
     case DSQL_KEEPER_PREPARE:
-        unlock_state(pool);
+        dsql_unlock(&pool->state_lock);
         dsql_attempt_prepare(pool, now, work->address, &work->token);
-        lock_state(pool);
+        dsql_lock(&pool->state_lock);
         break;
     case DSQL_KEEPER_CLOSE:
         count_discard(pool, step->discard);
@@ -187,7 +178,7 @@ static void take_step(struct dsql_pool *pool, struct work *work,
 static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mono now)
 {
     struct dsql_keeper_step step;
-    lock_state(pool);
+    dsql_lock(&pool->state_lock);
     tell_what_happened(pool);
     (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN,
                                                          .now = now,
@@ -198,7 +189,7 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
         step = dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
         take_step(pool, work, &step, now);
     } while (step.what != DSQL_KEEPER_SLEEP);
-    unlock_state(pool);
+    dsql_unlock(&pool->state_lock);
 }
 
 /* ---- carrying it out ---- */
@@ -222,7 +213,7 @@ static void close_one(const struct dsql_pool *pool, struct dsql_conn *conn)
 /* What the closed connections did counts, but not for their successors. */
 static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
 {
-    lock_state(pool);
+    dsql_lock(&pool->state_lock);
     for (struct dsql_conn *conn = closed; conn; conn = conn->next) {
         uint64_t uses = dsql_conn_uses(conn);
         pool->tally.uses_gone += uses;
@@ -232,7 +223,7 @@ static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
     }
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
-    unlock_state(pool);
+    dsql_unlock(&pool->state_lock);
 }
 
 static void report(struct dsql_pool *pool, const struct work *work)
@@ -314,9 +305,9 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
             dsql_checkout_offer(pool, conn);
             continue;
         }
-        lock_state(pool);
+        dsql_lock(&pool->state_lock);
         dsql_opener_discard(pool, conn, DSQL_DISCARD_SERVER_CLOSED);
-        unlock_state(pool);
+        dsql_unlock(&pool->state_lock);
     }
 }
 
@@ -382,9 +373,9 @@ static void end(struct dsql_pool *pool)
     dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});
     (void)work_once(pool, dsql_clock_mono(pool->clock));
     cut_off(pool);
-    lock_state(pool);
+    dsql_lock(&pool->state_lock);
     pool->ending.stopped = true;
-    unlock_state(pool);
+    dsql_unlock(&pool->state_lock);
     (void)work_once(pool, dsql_clock_mono(pool->clock)); /* what came back between the two */
 }
 
@@ -395,9 +386,9 @@ static void *run(void *arg)
     bool stopping = false;
     while (!stopping) {
         turn(pool);
-        lock_state(pool);
+        dsql_lock(&pool->state_lock);
         stopping = pool->ending.stopping;
-        unlock_state(pool);
+        dsql_unlock(&pool->state_lock);
     }
     end(pool);
     dsql_stats_sample(pool);
@@ -433,9 +424,9 @@ enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err)
 
 void dsql_opener_stop(struct dsql_pool *pool)
 {
-    lock_state(pool);
+    dsql_lock(&pool->state_lock);
     pool->ending.draining = pool->ending.stopping = true;
-    unlock_state(pool);
+    dsql_unlock(&pool->state_lock);
     dsql_opener_wake(pool);
     (void)pthread_join(pool->opener.thread, NULL);
 }

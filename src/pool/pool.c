@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "pool/options.h"
 #include "pool/trust.h"
 #include "pool/visitors.h"
@@ -162,10 +163,10 @@ static void start_trace(struct dsql_pool *pool)
 /* Callers that still have a connection may tell the keeper of it later: unrecorded. */
 static void stop_trace(struct dsql_pool *pool)
 {
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     struct dsql_trace *trace = pool->trace;
     pool->trace = NULL;
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     dsql_trace_close(trace, &pool->keeper);
 }
 
@@ -285,7 +286,7 @@ static bool is_filled(const struct dsql_pool *pool)
 static void wait_until_filled(struct dsql_pool *pool)
 {
     struct dsql_mono began = dsql_clock_mono(pool->clock);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     int64_t delay_ns = dsql_mono_since(pool->keeper.start_at, dsql_clock_mono(pool->clock));
     struct dsql_mono deadline = dsql_mono_add(began, pool->options.sizing.initial_fill_timeout_ns +
                                                          (delay_ns > 0 ? delay_ns : 0));
@@ -308,7 +309,7 @@ static void wait_until_filled(struct dsql_pool *pool)
         pool->tally.error_count > 0 ? pool->tally.errors[0] : (struct dsql_pool_error){0};
     struct dsql_allowance_status budget = {0};
     dsql_budget_status(pool->budget, dsql_clock_mono(pool->clock), &budget);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     int64_t took_ns = dsql_mono_since(dsql_clock_mono(pool->clock), began);
     if (open >= wanted)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_FILLED,
@@ -376,7 +377,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
     pthread_once(&once, start_once);
     char key[sizeof(((struct dsql_pool *)NULL)->target.key)];
     make_key(key, sizeof(key), &options, &target);
-    pthread_mutex_lock(&list_lock);
+    dsql_lock(&list_lock);
     struct dsql_pool *pool = find(key);
     bool is_new = !pool;
     if (pool) {
@@ -388,7 +389,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
             pools = pool;
         }
     }
-    pthread_mutex_unlock(&list_lock);
+    dsql_unlock(&list_lock);
     if (rc)
         return rc;
     if (is_new)
@@ -402,12 +403,12 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
 static void begin_drain(struct dsql_pool *pool)
 {
     atomic_fetch_or_explicit(&pool->fast.attention, DSQL_POOL_CLOSED, memory_order_seq_cst);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     if (!pool->ending.draining) {
         pool->ending.draining = true;
         dsql_budget_drain(pool->budget);
     }
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     dsql_waiters_send_away(pool, NULL);
     dsql_opener_wake(pool);
 }
@@ -417,11 +418,11 @@ static bool drain(struct dsql_pool *pool, int64_t wait_ns)
 {
     begin_drain(pool);
     struct dsql_mono deadline = dsql_mono_add(dsql_clock_mono(pool->clock), wait_ns);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     while (dsql_slots_held(&pool->keeper.slots) > 0 && wait_for_progress(pool, deadline))
         continue;
     bool empty = dsql_slots_held(&pool->keeper.slots) == 0;
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     return empty;
 }
 
@@ -448,7 +449,7 @@ void dsql_pool_close(struct dsql_pool *pool)
 {
     if (!pool || !is_of_this_process(pool))
         return;
-    pthread_mutex_lock(&list_lock);
+    dsql_lock(&list_lock);
     assert(pool->listed.handles > 0); /* closed more often than opened? */
     bool last = --pool->listed.handles == 0;
     for (struct dsql_pool **at = &pools; last && *at; at = &(*at)->listed.next) {
@@ -457,7 +458,7 @@ void dsql_pool_close(struct dsql_pool *pool)
             break;
         }
     }
-    pthread_mutex_unlock(&list_lock);
+    dsql_unlock(&list_lock);
     if (!last)
         return;
     (void)drain(pool, pool->options.drain_timeout_ns);
@@ -470,10 +471,10 @@ void dsql_pool_close(struct dsql_pool *pool)
         sched_yield();
     dsql_visitors_wait(pool);
     give_back(pool);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     pool->ending.closed = true;
     bool unused = dsql_pool_has_no_owner(pool);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (unused)
         dsql_pool_free(pool);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/strbuf.h"
 
 void dsql_pulse_init(struct dsql_pulse *pulse)
@@ -47,11 +48,11 @@ void dsql_pulse_end(struct dsql_pulse *pulse, enum dsql_rc rc, const char *messa
     }
     if (dsql_rc_class(rc) == DSQL_CLASS_CALLER) /* withdrawn: it says nothing about the database */
         return;
-    (void)pthread_mutex_lock(&pulse->lock);
+    dsql_lock(&pulse->lock);
     struct dsql_strbuf failure;
     dsql_strbuf_init(&failure, pulse->failure, sizeof(pulse->failure));
     dsql_strbuf_add_str(&failure, message);
-    (void)pthread_mutex_unlock(&pulse->lock);
+    dsql_unlock(&pulse->lock);
     atomic_store(&pulse->failed, true);
 }
 
@@ -65,7 +66,7 @@ void dsql_pulse_read(struct dsql_pulse *pulse, struct dsql_mono now, struct dsql
     };
     if (!atomic_load(&pulse->failed))
         return;
-    (void)pthread_mutex_lock(&pulse->lock);
+    dsql_lock(&pulse->lock);
     memcpy(state->failure, pulse->failure, sizeof(state->failure));
-    (void)pthread_mutex_unlock(&pulse->lock);
+    dsql_unlock(&pulse->lock);
 }

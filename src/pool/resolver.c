@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "base/thread.h"
 
 enum { ADDRESSES_MAX = 16, HOST_SIZE = 256 };
@@ -36,9 +37,9 @@ struct dsql_resolver {
 
 static void release(struct shared *s)
 {
-    pthread_mutex_lock(&s->lock);
+    dsql_lock(&s->lock);
     bool last = --s->users == 0;
-    pthread_mutex_unlock(&s->lock);
+    dsql_unlock(&s->lock);
     if (last) {
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -68,9 +69,9 @@ void dsql_resolver_destroy(struct dsql_resolver *resolver)
 {
     if (!resolver)
         return;
-    pthread_mutex_lock(&resolver->shared->lock);
+    dsql_lock(&resolver->shared->lock);
     resolver->shared->wake = NULL;
-    pthread_mutex_unlock(&resolver->shared->lock);
+    dsql_unlock(&resolver->shared->lock);
     release(resolver->shared);
     free(resolver);
 }
@@ -81,7 +82,7 @@ static void *look_up(void *arg)
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
     struct addrinfo *found = NULL;
     int failure = getaddrinfo(s->host, NULL, &wanted, &found);
-    pthread_mutex_lock(&s->lock);
+    dsql_lock(&s->lock);
     s->count = 0;
     for (const struct addrinfo *a = found; !failure && a && s->count < ADDRESSES_MAX;
          a = a->ai_next)
@@ -92,7 +93,7 @@ static void *look_up(void *arg)
     s->done = true;
     if (s->wake)
         s->wake(s->arg);
-    pthread_mutex_unlock(&s->lock);
+    dsql_unlock(&s->lock);
     if (!failure)
         freeaddrinfo(found);
     release(s);
@@ -102,9 +103,9 @@ static void *look_up(void *arg)
 static bool start_lookup(struct dsql_resolver *r, struct dsql_mono now)
 {
     pthread_t thread;
-    pthread_mutex_lock(&r->shared->lock);
+    dsql_lock(&r->shared->lock);
     r->shared->users++;
-    pthread_mutex_unlock(&r->shared->lock);
+    dsql_unlock(&r->shared->lock);
     r->looking = dsql_thread_start(&thread, 0, look_up, r->shared) == 0;
     if (r->looking)
         (void)pthread_detach(thread);
@@ -120,7 +121,7 @@ static int take_result(struct dsql_resolver *r)
 {
     struct shared *s = r->shared;
     int failure = 0;
-    pthread_mutex_lock(&s->lock);
+    dsql_lock(&s->lock);
     if (s->done) {
         s->done = r->looking = false;
         failure = s->failure;
@@ -129,7 +130,7 @@ static int take_result(struct dsql_resolver *r)
             r->count = s->count;
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    dsql_unlock(&s->lock);
     return failure;
 }
 

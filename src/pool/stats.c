@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/least.h"
+#include "base/lock.h"
 #include "pool/pool.h"
 
 /* The values of the metric's label are in the order of the public enum, whose names they are. */
@@ -98,12 +99,12 @@ void dsql_stats_sample(struct dsql_pool *pool)
         return;
     struct dsql_allowance_status budget;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     int64_t ready = dsql_ready_set_count(&pool->fast.ready);
     int64_t open = pool->keeper.slots.open - pool->discarded.count;
     uint64_t uses = count_uses(pool);
     dsql_budget_status(pool->budget, now, &budget);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     ready = dsql_least(ready, open);
     dsql_gauge_set(m, DSQL_SERIES(reservoir_size), ready);
     dsql_gauge_set(m, DSQL_SERIES(reservoir_target), pool->options.sizing.target_ready);
@@ -132,7 +133,7 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
         return;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
     struct dsql_allowance_status budget;
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     const struct dsql_keeper *k = &pool->keeper;
     const struct dsql_slots *s = &k->slots;
     int64_t ready = dsql_ready_set_count(&pool->fast.ready), open = s->open - pool->discarded.count;
@@ -163,7 +164,7 @@ void dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
             pool->tally.opens_by_second[(pool->tally.second - i) % DSQL_POOL_SECONDS];
     memcpy(stats->errors, pool->tally.errors, sizeof(stats->errors));
     dsql_budget_status(pool->budget, now, &budget);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     for (size_t i = 0; i < stats->error_count; i++)
         stats->errors[i].age_ns = now.ns - stats->errors[i].age_ns;
     stats->waiting = atomic_load_explicit(&pool->fast.attention, memory_order_relaxed) &
@@ -193,7 +194,7 @@ size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *info
     if (pool->fork_generation != dsql_fork_generation)
         return 0;
     struct dsql_mono now = dsql_clock_mono(pool->clock);
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     for (uint32_t i = 0; i < pool->keeper.slots.capacity; i++) {
         const struct dsql_slot *slot = &pool->keeper.slots.items[i];
         const struct dsql_conn *conn = &pool->conns[i];
@@ -215,6 +216,6 @@ size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_info *info
         }
         count++;
     }
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     return count;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/shown.h"
 #include "base/thread.h"
@@ -149,13 +150,13 @@ static void flush(struct dsql_trace *t)
     t->len = 0;
     t->segment_at = NOWHERE;
     t->used += DSQL_TRACE_HEADER;
-    pthread_mutex_unlock(t->lock);
+    dsql_unlock(t->lock);
     write_out(t, len, segment_at);
     bool news = t->error_number && !t->failed;
     if (news)
         dsql_log(dsql_log_default(), DSQL_EVENT_POOL_TRACE_FAILED,
                  DSQL_F("detail", strerror(t->error_number)));
-    pthread_mutex_lock(t->lock);
+    dsql_lock(t->lock);
     if (t->error_number)
         t->failed = t->gap = true;
 }
@@ -164,14 +165,14 @@ static void *run(void *arg)
 {
     struct dsql_trace *t = arg;
     (void)pthread_setname_np(pthread_self(), "dsql-trace");
-    pthread_mutex_lock(t->lock);
+    dsql_lock(t->lock);
     while (!t->stopping) {
         struct dsql_mono until = dsql_mono_add(dsql_clock_mono(t->clock), FLUSH_NS);
         (void)dsql_clock_wait(t->clock, &t->wake, t->lock, until);
         flush(t);
     }
     flush(t); /* what came during the last one */
-    pthread_mutex_unlock(t->lock);
+    dsql_unlock(t->lock);
     return NULL;
 }
 
@@ -279,12 +280,12 @@ void dsql_trace_close(struct dsql_trace *t, const struct dsql_keeper *keeper)
 {
     if (!t)
         return;
-    pthread_mutex_lock(t->lock);
+    dsql_lock(t->lock);
     t->stopping = true;
     if (!t->gap)
         put_end(t, keeper);
     pthread_cond_signal(&t->wake);
-    pthread_mutex_unlock(t->lock);
+    dsql_unlock(t->lock);
     (void)pthread_join(t->thread, NULL);
     destroy(t);
 }

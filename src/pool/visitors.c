@@ -5,6 +5,7 @@
 
 #include "base/fork.h"
 #include "base/link.h"
+#include "base/lock.h"
 
 _Thread_local struct dsql_visitor dsql_visitor __attribute__((tls_model("initial-exec")));
 
@@ -16,9 +17,9 @@ static pthread_key_t key;
 static void unregister(void *arg)
 {
     struct dsql_visitor *visitor = arg;
-    pthread_mutex_lock(&lock);
+    dsql_lock(&lock);
     DSQL_UNLINK(visitors, visitor);
-    pthread_mutex_unlock(&lock);
+    dsql_unlock(&lock);
     visitor->known = false;
 }
 
@@ -46,11 +47,11 @@ void dsql_visitor_register(void)
     int failed = pthread_setspecific(key, self);
     assert(!failed); /* needs no memory for the first keys of a process */
     (void)failed;
-    pthread_mutex_lock(&lock);
+    dsql_lock(&lock);
     DSQL_LINK(visitors, self);
     static uint32_t spread;
     self->hint = spread++; /* threads start at different slots */
-    pthread_mutex_unlock(&lock);
+    dsql_unlock(&lock);
     self->known = true;
 }
 
@@ -58,10 +59,10 @@ void dsql_visitors_wait(struct dsql_pool *pool)
 {
     for (;;) {
         bool inside = false;
-        pthread_mutex_lock(&lock);
+        dsql_lock(&lock);
         for (struct dsql_visitor *v = visitors; v && !inside; v = v->next)
             inside = atomic_load_explicit(&v->in, memory_order_acquire) == pool;
-        pthread_mutex_unlock(&lock);
+        dsql_unlock(&lock);
         if (!inside)
             return;
         sched_yield();

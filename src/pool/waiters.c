@@ -12,6 +12,7 @@
  * waiter may be gone and its stack frame be something else: a wake that hits nothing, or a stranger
  * who checks its own state again, does no harm.
  */
+#include "base/lock.h"
 #include "pool/pool.h"
 
 /* With line.lock held. */
@@ -33,36 +34,33 @@ static void link_waiter(struct dsql_pool *pool, struct dsql_waiter *waiter)
     atomic_fetch_add_explicit(&pool->fast.attention, 1, memory_order_seq_cst);
 }
 
-/* With line.lock held: what happens to a waiter happens once. */
-static void settle(struct dsql_pool *pool, struct dsql_waiter *waiter, enum dsql_waiter_state state,
+/* Tells the waiter, or the first in the queue if it is NULL, how its wait ends, and wakes it; false
+ * if there is none. What happens to a waiter happens once. After the lock is released the waiter
+ * may be gone: only its address and its waker are used. */
+static bool settle(struct dsql_pool *pool, struct dsql_waiter *which, enum dsql_waiter_state state,
                    struct dsql_conn *conn)
 {
-    unlink_waiter(pool, waiter);
-    waiter->conn = conn;
-    atomic_store_explicit(&waiter->state, state, memory_order_release);
-}
-
-/* Without a lock held. The waiter may be gone: only its address and its waker are used. */
-static void rouse(_Atomic uint32_t *futex, struct dsql_waker *waker)
-{
+    dsql_lock(&pool->line.lock);
+    struct dsql_waiter *waiter = which ? which : first_waiter(pool);
+    bool there = waiter && waiter->node.queue;
+    _Atomic uint32_t *futex = there ? &waiter->state : NULL;
+    struct dsql_waker *waker = there ? waiter->waker : NULL;
+    if (there) {
+        unlink_waiter(pool, waiter);
+        waiter->conn = conn;
+        atomic_store_explicit(&waiter->state, state, memory_order_release);
+    }
+    dsql_unlock(&pool->line.lock);
     if (waker)
         waker->wake(waker);
-    else
+    else if (futex)
         dsql_clock_wake_value(futex);
+    return there;
 }
 
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn)
 {
-    pthread_mutex_lock(&pool->line.lock);
-    struct dsql_waiter *waiter = first_waiter(pool);
-    _Atomic uint32_t *futex = waiter ? &waiter->state : NULL;
-    struct dsql_waker *waker = waiter ? waiter->waker : NULL;
-    if (waiter)
-        settle(pool, waiter, DSQL_WAITER_SERVED, conn);
-    pthread_mutex_unlock(&pool->line.lock);
-    if (futex)
-        rouse(futex, waker);
-    return futex != NULL;
+    return settle(pool, NULL, DSQL_WAITER_SERVED, conn);
 }
 
 void dsql_waiters_match(struct dsql_pool *pool)
@@ -75,37 +73,21 @@ void dsql_waiters_match(struct dsql_pool *pool)
     }
 }
 
-/* The waiter, or whoever is first if it is NULL; false if it is not in the queue. */
-static bool send_away(struct dsql_pool *pool, struct dsql_waiter *which)
-{
-    pthread_mutex_lock(&pool->line.lock);
-    struct dsql_waiter *waiter = which ? which : first_waiter(pool);
-    bool there = waiter && waiter->node.queue;
-    _Atomic uint32_t *futex = there ? &waiter->state : NULL;
-    struct dsql_waker *waker = there ? waiter->waker : NULL;
-    if (there)
-        settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
-    pthread_mutex_unlock(&pool->line.lock);
-    if (futex)
-        rouse(futex, waker);
-    return there;
-}
-
 void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
     if (waiter)
-        (void)send_away(pool, waiter);
+        (void)settle(pool, waiter, DSQL_WAITER_SENT_AWAY, NULL);
     else
-        while (send_away(pool, NULL))
+        while (settle(pool, NULL, DSQL_WAITER_SENT_AWAY, NULL))
             continue;
 }
 
 /* The opener opens more than its target for those who wait: it has to know of them. */
 static void ask_for_more(struct dsql_pool *pool)
 {
-    pthread_mutex_lock(&pool->state_lock);
+    dsql_lock(&pool->state_lock);
     bool helps = dsql_keeper_helps_waiting(&pool->keeper);
-    pthread_mutex_unlock(&pool->state_lock);
+    dsql_unlock(&pool->state_lock);
     if (helps)
         dsql_opener_wake(pool);
 }
@@ -114,9 +96,9 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
                        const _Atomic bool *cancelled)
 {
     atomic_store_explicit(&waiter->state, DSQL_WAITER_WAITS, memory_order_relaxed);
-    pthread_mutex_lock(&pool->line.lock);
+    dsql_lock(&pool->line.lock);
     link_waiter(pool, waiter);
-    pthread_mutex_unlock(&pool->line.lock);
+    dsql_unlock(&pool->line.lock);
     /* Draining began between the last look and now: this waiter would never be sent away. */
     if (atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
         dsql_waiters_send_away(pool, NULL);
@@ -129,11 +111,11 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
 
 enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter)
 {
-    pthread_mutex_lock(&pool->line.lock);
+    dsql_lock(&pool->line.lock);
     if (waiter->node.queue)
         unlink_waiter(pool, waiter);
     uint32_t state = atomic_load_explicit(&waiter->state, memory_order_acquire);
-    pthread_mutex_unlock(&pool->line.lock);
+    dsql_unlock(&pool->line.lock);
     return state == DSQL_WAITER_SERVED  ? DSQL_OK
            : state == DSQL_WAITER_WAITS ? DSQL_EMPTY
                                         : DSQL_CLOSED;

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "net/stream.h"
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
@@ -32,19 +33,19 @@ static int on_event(PGEventId id, void *info, void *arg)
     if (!server)
         return 1;
     struct dsql_proxy *proxy = server->proxy;
-    (void)pthread_mutex_lock(&proxy->gone_lock);
+    dsql_lock(&proxy->gone_lock);
     server->gone_next = proxy->gone;
     proxy->gone = server;
-    (void)pthread_mutex_unlock(&proxy->gone_lock);
+    dsql_unlock(&proxy->gone_lock);
     return 1;
 }
 
 void dsql_server_free_gone(struct dsql_proxy *proxy)
 {
-    (void)pthread_mutex_lock(&proxy->gone_lock);
+    dsql_lock(&proxy->gone_lock);
     struct dsql_server *server = proxy->gone;
     proxy->gone = NULL;
-    (void)pthread_mutex_unlock(&proxy->gone_lock);
+    dsql_unlock(&proxy->gone_lock);
     while (server) {
         struct dsql_server *next = server->gone_next;
         assert(!server->client && !server->conn);

@@ -1,5 +1,6 @@
 /* The operations that are more than one statement. */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "temporal/call.h"
 
 /*
@@ -53,7 +54,7 @@ enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
     struct dsql_store *store = call->store;
     size_t fields = call->op->field_count;
     bool out_of_ids = false;
-    (void)pthread_mutex_lock(&store->ids_lock);
+    dsql_lock(&store->ids_lock);
     for (size_t i = 0; i < call->count; i++) {
         size_t at = i * fields + DSQL_IN_InsertIntoBufferedEvents_id;
         if (call->values[at].kind != DSQL_PARAM_NULL)
@@ -62,7 +63,7 @@ enum dsql_rc dsql_call_draw_ids(struct dsql_call *call)
             dsql_i64(dsql_snowflake_next(&store->ids, dsql_clock_wall(store->clock)));
         out_of_ids = out_of_ids || call->params[at].as.i64 == 0;
     }
-    (void)pthread_mutex_unlock(&store->ids_lock);
+    dsql_unlock(&store->ids_lock);
     return out_of_ids
                ? dsql_err_set(call->err, DSQL_LIMIT, "the ids of buffered events are used up")
                : DSQL_OK;
@@ -94,9 +95,9 @@ void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows)
     if (dsql_rows_count(rows) == 0 ||
         !dsql_rows_i64(rows, dsql_rows_count(rows) - 1, DSQL_OUT_SelectFromBufferedEvents_id, &id))
         return;
-    (void)pthread_mutex_lock(&call->store->ids_lock);
+    dsql_lock(&call->store->ids_lock);
     dsql_snowflake_see(&call->store->ids, id);
-    (void)pthread_mutex_unlock(&call->store->ids_lock);
+    dsql_unlock(&call->store->ids_lock);
 }
 
 static enum dsql_rc select_events(struct dsql_call *call)

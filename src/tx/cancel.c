@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/link.h"
+#include "base/lock.h"
 
 struct dsql_cancel {
     _Atomic bool fired;
@@ -45,32 +46,32 @@ void dsql_cancel_fire(struct dsql_cancel *cancel)
     do
         written = write(cancel->fd, &(uint64_t){1}, sizeof(uint64_t));
     while (written < 0 && errno == EINTR);
-    pthread_mutex_lock(&cancel->lock);
+    dsql_lock(&cancel->lock);
     for (struct dsql_cancel_watch *w = cancel->watches; w; w = w->next)
         w->fired(w->arg);
-    pthread_mutex_unlock(&cancel->lock);
+    dsql_unlock(&cancel->lock);
 }
 
 void dsql_cancel_watch(struct dsql_cancel *cancel, struct dsql_cancel_watch *watch)
 {
     if (!cancel)
         return;
-    pthread_mutex_lock(&cancel->lock);
+    dsql_lock(&cancel->lock);
     DSQL_LINK(cancel->watches, watch);
     /* Whoever fires sets the flag first and then takes the lock: one of us two sees the other. Both
      * may, and being told twice does no harm. */
     if (atomic_load(&cancel->fired))
         watch->fired(watch->arg);
-    pthread_mutex_unlock(&cancel->lock);
+    dsql_unlock(&cancel->lock);
 }
 
 void dsql_cancel_unwatch(struct dsql_cancel *cancel, struct dsql_cancel_watch *watch)
 {
     if (!cancel)
         return;
-    pthread_mutex_lock(&cancel->lock);
+    dsql_lock(&cancel->lock);
     DSQL_UNLINK(cancel->watches, watch);
-    pthread_mutex_unlock(&cancel->lock);
+    dsql_unlock(&cancel->lock);
 }
 
 bool dsql_cancel_fired(const struct dsql_cancel *cancel)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "config/config.h"
 #include "core/retry.h"
 #include "tx/tx_internal.h"
@@ -119,9 +120,9 @@ void dsql_retry_init(struct dsql_retry *retry, const struct dsql_retry_policy *p
     struct dsql_retry_budget *budget = policy->budget;
     if (!budget)
         return;
-    pthread_mutex_lock(&budget->lock);
+    dsql_lock(&budget->lock);
     dsql_retry_allowance_earn(&budget->allowance);
-    pthread_mutex_unlock(&budget->lock);
+    dsql_unlock(&budget->lock);
 }
 
 struct dsql_retry_decision dsql_retry_next(struct dsql_retry *retry,
@@ -138,10 +139,10 @@ struct dsql_retry_decision dsql_retry_next(struct dsql_retry *retry,
     if (!budget)
         return dsql_retry_decide(retry, policy, rc, elapsed_ns, deadline_ns, &rng, NULL,
                                  (struct dsql_mono){0});
-    pthread_mutex_lock(&budget->lock);
+    dsql_lock(&budget->lock);
     struct dsql_retry_decision decision =
         dsql_retry_decide(retry, policy, rc, elapsed_ns, deadline_ns, &rng, &budget->allowance,
                           dsql_clock_mono(budget->clock));
-    pthread_mutex_unlock(&budget->lock);
+    dsql_unlock(&budget->lock);
     return decision;
 }

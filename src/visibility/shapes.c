@@ -1,5 +1,7 @@
 #include "visibility/shapes.h"
 
+#include "base/lock.h"
+
 void dsql_vis_shapes_init(struct dsql_vis_shapes *shapes)
 {
     memset(shapes, 0, sizeof(*shapes));
@@ -45,8 +47,8 @@ static bool is_kept(struct dsql_vis_shapes *shapes, uint64_t shape)
 
 bool dsql_vis_is_common(struct dsql_vis_shapes *shapes, uint64_t shape)
 {
-    pthread_mutex_lock(&shapes->lock);
+    dsql_lock(&shapes->lock);
     bool kept = is_kept(shapes, shape);
-    pthread_mutex_unlock(&shapes->lock);
+    dsql_unlock(&shapes->lock);
     return kept;
 }

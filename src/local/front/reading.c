@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/thread.h"
 #include "local/front/front.h"
 #include "pgwire/frontend.h"
@@ -35,10 +36,10 @@ static void *read_text(void *arg)
     struct dsql_reading *reading = arg;
     struct dsql_readings *all = reading->all;
     reading->rc = dsql_sql_script_new_as(reading->text, reading->dialect, &reading->script);
-    (void)pthread_mutex_lock(&all->lock);
+    dsql_lock(&all->lock);
     reading->next = all->finished;
     all->finished = reading;
-    (void)pthread_mutex_unlock(&all->lock);
+    dsql_unlock(&all->lock);
     ssize_t written;
     do
         written = write(all->done_watch.fd, &(uint64_t){1}, sizeof(uint64_t));
@@ -103,10 +104,10 @@ static void start_waiting(struct dsql_readings *all)
 /* Joins the threads that are done; gives their readings back as a list. */
 static struct dsql_reading *take_finished(struct dsql_readings *all)
 {
-    (void)pthread_mutex_lock(&all->lock);
+    dsql_lock(&all->lock);
     struct dsql_reading *list = all->finished;
     all->finished = NULL;
-    (void)pthread_mutex_unlock(&all->lock);
+    dsql_unlock(&all->lock);
     for (struct dsql_reading *at = list; at; at = at->next) {
         (void)pthread_join(at->thread, NULL);
         at->with_thread = false;
