@@ -1,14 +1,13 @@
 /* `dsql proxy`: the pool for every language. */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/shown.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
 #include "cli/proxy_options.h"
+#include "cli/serving.h"
 #include "cli/status_pool.h"
 #include "config/config.h"
 
@@ -43,23 +42,6 @@ static void on_signal(int number)
 static void on_hangup(int number)
 {
     reload_signal = number;
-}
-
-static void prepare_process(void)
-{
-    struct rlimit limit;
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = on_hangup;
-    (void)sigaction(SIGHUP, &action, NULL);
-    action.sa_handler = SIG_IGN; /* a peer that goes away is no reason to die */
-    (void)sigaction(SIGPIPE, &action, NULL);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 /* Ready: each pool has a connection, and the proxy does not end. */
@@ -337,7 +319,7 @@ static int run_proxy(const struct dsql_args *args)
         (void)dsql_err_set(&err, DSQL_NO_MEMORY, "out of memory");
         return dsql_complain(&err);
     }
-    prepare_process();
+    dsql_serving_prepare(on_signal, SIGHUP, on_hangup);
     run->predecessor = -1;
     enum dsql_rc rc = dsql_proxy_read_options(args, &run->setup, &err);
     if (!rc)

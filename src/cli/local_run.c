@@ -2,14 +2,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/lock.h"
 #include "cli/httpd.h"
 #include "cli/pages.h"
+#include "cli/serving.h"
 #include "config/config.h"
 
 #define TURN_NS     (100 * DSQL_MS)
@@ -28,32 +27,9 @@ static void on_child(int number)
     (void)number; /* only to wake the loop */
 }
 
-/* Ten thousand connections need as many descriptors, and twice that with PostgreSQL behind them. */
-static void raise_limits(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = on_child;
-    (void)sigaction(SIGCHLD, &action, NULL);
-    action.sa_handler = SIG_IGN; /* a peer that goes away is no reason to die */
-    (void)sigaction(SIGPIPE, &action, NULL);
-}
-
 void dsql_local_prepare(void)
 {
-    raise_limits();
-    catch_signals();
+    dsql_serving_prepare(on_signal, SIGCHLD, on_child);
 }
 
 /* What the loop last saw, for the thread that serves the metrics. */
