@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"math/rand"
 	"os"
 	"os/exec"
 	"reflect"
@@ -475,14 +474,7 @@ func (o *world) places() map[string]place {
 // large, small and large again. The store holds what postgres12_pgx holds after each, and no part of a large value after
 // everything was deleted.
 func TestRandomRestAsOnPostgreSQL(t *testing.T) {
-	o := newWorld(t)
-	p := stockWorld(t, o)
-	if p == nil {
-		t.Skip("no PostgreSQL to compare with")
-	}
-	seed := rand.Int63()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewSource(seed))
+	o, p, rng := twoWorlds(t)
 	ours, theirs := o.places(), p.places()
 	var names []string
 	for name := range ours {

@@ -251,17 +251,23 @@ func different(here, there []any) string {
 	return fmt.Sprintf("%d and %d answers", len(here), len(there))
 }
 
-// Random operations on a few workflows, with values around what a column takes, which become large, small and large
-// again. The store holds what postgres12_pgx holds after each, and nothing after everything was deleted.
-func TestRandomLivesAsOnPostgreSQL(t *testing.T) {
-	o := newWorld(t)
-	p := stockWorld(t, o)
-	if p == nil {
+// twoWorlds are the store and postgres12_pgx, and where a test draws what both are given from.
+func twoWorlds(t *testing.T) (ours, theirs *world, rng *rand.Rand) {
+	t.Helper()
+	ours = newWorld(t)
+	theirs = stockWorld(t, ours)
+	if theirs == nil {
 		t.Skip("no PostgreSQL to compare with")
 	}
 	seed := rand.Int63()
 	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewSource(seed))
+	return ours, theirs, rand.New(rand.NewSource(seed))
+}
+
+// Random operations on a few workflows, with values around what a column takes, which become large, small and large
+// again. The store holds what postgres12_pgx holds after each, and nothing after everything was deleted.
+func TestRandomLivesAsOnPostgreSQL(t *testing.T) {
+	o, p, rng := twoWorlds(t)
 	var ours, theirs [3]life
 	done := [changeKinds]int{}
 	for step := range 60 {
