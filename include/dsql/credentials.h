@@ -15,7 +15,7 @@
  * time, whatever the number of callers. They are fetched again when a quarter of their time is
  * left, at most 15 minutes; until the new ones are there, the old ones serve. When fetching fails,
  * the log says so once, the old ones serve as long as they are valid, and it is tried again after 1
- * s, then 2, 4, ... up to 60 s; meanwhile callers for whom there is nothing get the error at once.
+ * s, then 2, 4, ... up to 60 s; meanwhile callers without valid keys get the error at once.
  *
  * Safe from any thread. After fork() the child gets DSQL_CLOSED: it makes its own.
  */

@@ -3,8 +3,8 @@
  * fetch has ended. The object is a cache with one thread around a fetch function; the chain is one
  * such function.
  *
- * Who frees it: whoever made it destroys it, which ends its fetches and wipes its keys; those who
- * keep the pointer hold the memory. The last of all of them frees it. After destroy() the object
+ * Who frees it: its maker destroys it, which ends its fetches and wipes its keys; those who keep
+ * the pointer hold the memory. The last of all of them frees it. After destroy() the object
  * answers DSQL_CLOSED to those who still hold it.
  *
  * Locks: lock guards the state; listeners_lock guards the list of listeners and is held while they
@@ -43,8 +43,8 @@ void dsql_credentials_release(struct dsql_credentials *credentials);
 
 /*
  * A copy of the current keys. Waits at most wait_ns for them: with 0 it never blocks, starts a
- * fetch if one is needed, and answers DSQL_TIMEOUT while that is under way. Whoever got
- * DSQL_TIMEOUT is told through its listener when the fetch has ended, well or not.
+ * fetch if one is needed, and answers DSQL_TIMEOUT while that is under way. A caller
+ * that got DSQL_TIMEOUT is told through its listener when the fetch has ended, well or not.
  */
 DSQL_MUST_USE enum dsql_rc dsql_credentials_get(struct dsql_credentials *credentials,
                                                 int64_t wait_ns, struct dsql_keys *keys,

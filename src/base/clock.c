@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* No wait is longer; whoever waits for ever does so in parts. */
+/* The longest wait in one part; a wait without an end has many parts. */
 #define PART_NS (INT64_C(365) * 24 * DSQL_H)
 
 static int64_t read_ns(clockid_t id)

@@ -1,5 +1,5 @@
 /*
- * Where time comes from, and how it is waited for. Whoever needs to know the time, or waits until
+ * Where time comes from, and how it is waited for. Code that needs to know the time, or waits until
  * some time, is given a clock; programs pass the machine's, tests pass one they move by hand.
  */
 #ifndef DSQL_BASE_CLOCK_H
@@ -60,8 +60,8 @@ void dsql_clock_cond_init(pthread_cond_t *cond);
 bool dsql_clock_wait(const struct dsql_clock *clock, pthread_cond_t *cond, pthread_mutex_t *lock,
                      struct dsql_mono until);
 
-/* Until it is no longer the value, perhaps in vain; false when that moment has come. Whoever
- * changes it wakes one who waits. */
+/* Waits until *at is no longer the value, and may return before; false when `until` has come. The
+ * thread that changes *at calls dsql_clock_wake_value(). */
 bool dsql_clock_wait_value(const struct dsql_clock *clock, _Atomic uint32_t *at, uint32_t value,
                            struct dsql_mono until);
 void dsql_clock_wake_value(_Atomic uint32_t *at);
@@ -82,8 +82,8 @@ extern const struct dsql_clock dsql_clock_boot;
 /* What an option of a module means: the clock, or the machine's (dsql_clock_boot) for NULL. */
 const struct dsql_clock *dsql_clock_or_boot(const struct dsql_clock *clock);
 
-/* A clock that stands still until it is moved, from any thread. Whoever waits for it looks every
- * millisecond of the machine's. */
+/* A clock that stands still until it is moved, from any thread. A wait looks at it every
+ * millisecond of the machine's time. */
 struct dsql_manual_clock {
     struct dsql_clock clock; /* pass &manual.clock */
     _Atomic(struct dsql_mono) now;

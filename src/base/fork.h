@@ -1,6 +1,7 @@
 /*
  * A forked child has its parent's memory but not its threads and locks: what the parent made is not
- * the child's. Whoever keeps such things remembers dsql_fork_generation with them and compares.
+ * the child's. An object with such things remembers the dsql_fork_generation of its making, and
+ * compares.
  */
 #ifndef DSQL_BASE_FORK_H
 #define DSQL_BASE_FORK_H

@@ -3,8 +3,9 @@
  * answers are core's (core/allowance.h), shared among the pools of this process (ledger.h) and, if
  * they are a fleet's, brought from a table (fleet.h).
  *
- * Words: *slots* are the connections a process may hold, *permits* the connects it may make. The
- * order of an open is token, slot, permit, connect; a permit that was taken is used at once.
+ * Words: *slots* are the connections a process may hold, *permits* the connects it may make. An
+ * opener asks for slots once a turn. An open then takes address, token, permit and connect, in this
+ * order; a permit that can't be used any more stays in hand for the next open.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from
  * any thread. Nothing here blocks for longer than a short mutex. wake(arg) is called from any

@@ -58,7 +58,7 @@ DSQL_MUST_USE enum dsql_rc dsql_fleet_new(const struct dsql_budget_options *opti
                                           struct dsql_ledger *ledger,
                                           struct dsql_credentials *credentials,
                                           struct dsql_err *err);
-/* Its thread has ended or never started. NULL is fine. */
+/* Frees a fleet whose thread has ended or never started. NULL is fine. */
 void dsql_fleet_destroy(struct dsql_fleet *fleet);
 
 /* Has the thread give everything back, and waits until it has ended. Takes the ledger's lock. */

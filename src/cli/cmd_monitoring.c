@@ -44,7 +44,7 @@ static int run_alerts(const struct dsql_args *args)
 }
 
 static const struct dsql_option alert_options[] = {
-    {"runbook", 0, "URL", "where the runbook is for whoever gets an alert (" RUNBOOK ")"},
+    {"runbook", 0, "URL", "where the runbook is that alerts point to (" RUNBOOK ")"},
 };
 
 const struct dsql_command dsql_cmd_monitoring_alerts = {

@@ -63,7 +63,7 @@ static enum dsql_rc load(const char *name, struct dsql_sim_scenario *scenario, s
     rc = dsql_sim_scenario_read(dsql_span_of(text), name, scenario, err);
     free(text);
     if (!rc && !scenario->name[0])
-        (void)snprintf(scenario->name, sizeof scenario->name, "%s", name);
+        (void)snprintf(scenario->name, sizeof(scenario->name), "%s", name);
     return rc;
 }
 

@@ -124,7 +124,7 @@ static enum dsql_rc add_query(json_t *of, const struct entry *e, struct dsql_err
     return rc;
 }
 
-/* What stands above the panels: where the numbers come from, and of whom. */
+/* What stands above the panels: where the numbers come from, and of which services. */
 static enum dsql_rc add_variable(json_t *list, const char *name, const char *label,
                                  const char *query, const char *matcher, struct dsql_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * The environment of a local endpoint's clients, for whoever reads it: a shell, a program, a file
- * .env. The endpoint tells "NAME=value" lines; what depends on the machine and the environment that
- * the client runs in is added here.
+ * The environment of a local endpoint's clients, in the form that its reader needs: a shell, a
+ * program, a file .env. The endpoint tells "NAME=value" lines; what depends on the machine and the
+ * environment that the client runs in is added here.
  */
 #ifndef DSQL_CLI_LOCAL_ENV_H
 #define DSQL_CLI_LOCAL_ENV_H
@@ -32,7 +32,7 @@ bool dsql_hosts_have(struct dsql_span hosts, struct dsql_span name);
 
 /*
  * Adds the lines that an endpoint told in the format. A line that names no variable of PG*, AWS_*,
- * DSQL_* and the few others that are known is left out: whoever answers at the socket shall not set
+ * DSQL_* and the few others that are known is left out: what answers at the socket shall not set
  * PATH. If the file of hosts knows the name in CLUSTER_ENDPOINT, the host is that instead of
  * localhost. JAVA_TOOL_OPTIONS is made for the file in DSQL_LOCAL_TRUST_STORE.
  */

@@ -73,9 +73,10 @@ static enum dsql_rc open_connection(const struct parameters *p, PGconn **conn, s
     PQfinish(opened);
     (void)dsql_err_set(err, report.rc, "%s", report.message);
     dsql_err_hint(err, "%s",
-                  report.hint[0] ? report.hint
-                                 : "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, "
-                                   "...) say where to connect, AWS's credentials as whom");
+                  report.hint[0]
+                      ? report.hint
+                      : "--endpoint, DSQL_ENDPOINT or psql's own variables (PGHOST, "
+                        "...) say where to connect, AWS's credentials with which identity");
     return report.rc;
 }
 

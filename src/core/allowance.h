@@ -21,7 +21,7 @@ struct dsql_allowance_status {
     int64_t fleet_used;      /* connections of the whole fleet; -1: unknown, or there is none */
     int64_t fleet_limit;     /* -1: none */
     uint64_t throttled;      /* how often SQLSTATE 53400 was reported */
-    /* Of the table; whoever carries the requests there fills in what it knows. */
+    /* Of the table; filled in by the carrier of the requests, as far as it knows. */
     int64_t
         clock_ahead_s; /* this machine's clock, before the table's; 0 also where it is unknown */
     char problem[256]; /* what stands in the way, for a person; empty: nothing */

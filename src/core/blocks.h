@@ -13,8 +13,8 @@
  * A beat is a random number, fresh for each request: no other process writes the same one. So a
  * refusal that shows our own beat in the table answers a copy of a request that was applied. One
  * that shows a beat we never wrote means that another process has our identity (a cloned machine):
- * whoever writes second takes a new identity, and begins anew. An identity joins once; who lost its
- * block comes back under another.
+ * the process that writes second takes a new identity, and begins anew. An identity joins once; who
+ * lost its block comes back under another.
  *
  * Connects: a block brings a flow of permits into the owner's purse, so opening costs no request as
  * long as the flow that goes with its share of the slots is enough. Who needs more than that soon

@@ -4,7 +4,7 @@
  *
  * This header is a token bucket: `burst` tokens to begin with, `rate` more each second, never above
  * `burst`. The level is kept in units of 1/DSQL_S token, so that no rate is lost to rounding.
- * Whoever needs parts of a token counts in thousandths.
+ * A user that needs parts of a token counts in thousandths.
  *
  * Invariants: (B1) 0 <= level <= burst; (B2) in any stretch of t seconds at most burst + rate * t
  * tokens are taken; (B3) time that goes back adds nothing. Single-threaded.

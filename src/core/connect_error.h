@@ -1,5 +1,5 @@
 /*
- * What a connect that failed means for whoever opens connections: each failure has exactly one
+ * What a connect that failed means for the opening of more: each failure has exactly one
  * class, made from the classifier's outcome, and each class has advice for a person.
  */
 #ifndef DSQL_CORE_CONNECT_ERROR_H

@@ -1,6 +1,6 @@
 /*
  * The keeper: what a process does about its connections, decided without I/O. It says when to open
- * one and why, whom to close and for what reason, when to ask for a permit, and how long to sleep.
+ * one and why, which to close and for what reason, when to ask for a permit, and how long to sleep.
  * A *driver* carries that out: the pool's opener thread with sockets and real time, the simulator
  * with a model and virtual time. Neither decides anything.
  *
@@ -197,7 +197,8 @@ void dsql_keeper_slots(struct dsql_keeper *keeper, int64_t granted, double rate)
 void dsql_keeper_claimed(struct dsql_keeper *keeper, uint32_t slot);
 /* Whether a permit was given; if not, in wait_ns there may be one. */
 void dsql_keeper_permit(struct dsql_keeper *keeper, bool given, int64_t wait_ns);
-/* True: both are there for this turn; false: not yet, whoever fetches them wakes the driver. */
+/* True: address and token are there for this turn; false: not yet, and their fetchers wake the
+ * driver. */
 void dsql_keeper_prepared(struct dsql_keeper *keeper, bool ready);
 
 /* What a failure means for others; the keeper has drawn its own conclusions. */

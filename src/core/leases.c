@@ -614,7 +614,7 @@ static void forget_absent_owners(struct dsql_leases *l)
     l->owner_count = kept;
 }
 
-/* Whom this scan shows alive after all. */
+/* Forgets the owners to remove that this scan shows alive. */
 static void forget_living(struct dsql_leases *l)
 {
     if (l->reap.count == 0 || l->reap_strays)

@@ -115,13 +115,14 @@ struct dsql_lease_stray {
 struct dsql_lease_owner {
     char id[17];
     struct dsql_lease_sight {
-        int64_t leases, top; /* how many; the highest beat */
-        uint64_t sum;        /* of all beats */
-    } sight, now;            /* by the last scan; so far in the one under way */
-    struct dsql_mono since;  /* it last moved */
-    struct dsql_mono steady; /* its leases are what they are, by what was taken away, too */
-    bool here;               /* in the scan under way */
-    bool dead;               /* it stood still for too long */
+        int64_t leases, top;     /* how many leases; their highest beat */
+        uint64_t sum;            /* of all their beats */
+    } sight;                     /* what the last scan saw of the owner */
+    struct dsql_lease_sight now; /* what the scan under way has seen so far */
+    struct dsql_mono since;      /* when the owner last moved */
+    struct dsql_mono steady;     /* since when the set of its leases has not changed */
+    bool here;                   /* the scan under way has seen the owner */
+    bool dead;                   /* the owner stood still for too long */
 };
 
 struct dsql_leases {
@@ -130,11 +131,11 @@ struct dsql_leases {
     struct dsql_rng rng;
     struct dsql_lease_held *held;
     size_t count, room;
-    size_t renewed;              /* of them, in the round under way */
-    bool round;                  /* a round of renewals is under way: all of it has one beat, */
-    int64_t round_beat;          /* this */
-    struct dsql_mono round_sent; /* its first request was sent: the table has the beat since then */
-    int64_t beat;   /* the last one used: a number that grows, and random bits below it */
+    bool round;                  /* a round of renewals is under way */
+    size_t renewed;              /* leases that the round has renewed so far */
+    int64_t round_beat;          /* the beat of all renewals of the round */
+    struct dsql_mono round_sent; /* when the round's first request was sent */
+    int64_t beat;   /* the last beat used: a number that grows, and random bits below it */
     uint64_t nonce; /* random bits for the request that is made now */
     bool spent;     /* another process may have our identity: the next request has another */
     struct dsql_mono renew_at, fresh_until;
@@ -146,14 +147,15 @@ struct dsql_leases {
     int64_t permits, permits_second;
     int64_t slow_seconds; /* seconds still to be reported as used up */
     int64_t slow_from;
-    size_t parcel; /* how many leases, permits are asked for at once; halved when refused */
+    size_t parcel; /* how many leases are asked for at once; halved when refused */
     int64_t draw;
     struct dsql_mono retry_at, full_until;
-    int64_t connect_second; /* not before this one */
+    int64_t connect_second; /* no connects are drawn before this second */
 
     bool busy, repeat;
     struct dsql_leases_op flight;
-    struct dsql_mono sent, first_sent; /* this time; and before it was repeated */
+    struct dsql_mono sent;       /* when `flight` was sent last */
+    struct dsql_mono first_sent; /* when `flight` was sent first, if it is a repetition */
     unsigned failures, conflicts;
 
     struct dsql_mono glance_at; /* the counter is read again, if no survey has read it before */
@@ -163,14 +165,15 @@ struct dsql_leases {
     struct dsql_mono survey_at;
     enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;
     int64_t active, updated_ms, others;
-    int64_t counted, drift; /* renewed leases; drift: found by the survey before */
+    int64_t counted; /* leases of the scan whose owners renew them */
+    int64_t drift;   /* the counter's error as the survey before found it */
     struct dsql_mono drift_since;
     bool exists;
     struct dsql_lease_owner *owners;
     size_t owner_count;
-    struct dsql_leases_op reap; /* what the scan found to take away, */
-    char reap_owner[17];        /* all of this owner, */
-    bool reap_strays;           /* which is ourselves */
+    struct dsql_leases_op reap; /* the leases that the scan found to take away */
+    char reap_owner[17];        /* their owner: one for all of them */
+    bool reap_strays;           /* that owner is this process */
     struct dsql_lease_stray strays[DSQL_LEASES_BATCH];
     size_t stray_count;
     bool may_recount;

@@ -20,7 +20,7 @@ static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
 }
 
 /* Whether what it has is not enough soon: connections are replaced one by one and ahead of time, so
- * a moment's wait for one of many is none for anybody. */
+ * no caller waits when one of many comes a moment later. */
 bool dsql_permit_plan_hurried(const struct dsql_blocks *b, struct dsql_mono now)
 {
     int64_t need = needed(b, now), have = dsql_blocks_permits(b, now);
@@ -66,7 +66,7 @@ static int64_t free_purse(const struct dsql_blocks *b)
     return b->config.burst - dsql_registry_purses(&b->view) - b->view.pot;
 }
 
-/* At least one for everybody, as long as that leaves a fifth of the burst to whoever is hurried. */
+/* At least one for each owner, as long as that leaves a fifth of the burst to hurried ones. */
 static int64_t upkeep_purse(const struct dsql_blocks *b)
 {
     int64_t most_in_all = b->config.burst * 4 / 5;

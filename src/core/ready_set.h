@@ -1,7 +1,7 @@
 /*
- * Which slots are ready to be checked out: one bit for each. Whoever clears a bit owns the slot
- * until it sets the bit again; no thread waits for another. This is the pool's fast path and the
- * one part of core that many threads may use at once.
+ * Which slots are ready to be checked out: one bit for each. The thread that clears a bit owns the
+ * slot until it sets the bit again; no thread waits for another. This is the pool's fast path and
+ * the one part of core that many threads may use at once.
  *
  * The bits are spread over cache lines (eight slots a line in small sets, 64 in large ones), and a
  * taker starts at a slot of its choice, so that threads seldom meet.

@@ -9,9 +9,9 @@
  * writes. Permits that no owner has in hand lie in the *pot*.
  *
  * Rules of the item: (R1) the slots of all blocks never exceed the limit, (R2) their flows never
- * the rate, (R3) their purses and the pot together never the burst: whoever makes one of the three
- * sums grow has seen the current version; (R4) a block is changed only by its owner, and removed
- * only by its owner or while its beat is the one that was seen to stand still.
+ * the rate, (R3) their purses and the pot together never the burst: an owner that makes one of the
+ * three sums grow has seen the current version; (R4) a block is changed only by its owner, and
+ * removed only by its owner or while its beat is the one that was seen to stand still.
  *
  * Why that bounds the connects: let H be the permits in the pot and in all purses. H grows only by
  * flow, so by at most rate * t in t seconds (R2); it is never above the burst (R3); a connect takes

@@ -5,7 +5,7 @@
  * Invariants: (S1) every id is greater than all ids given before, whatever the clock does; (S2) and
  * greater than every id it was shown, so that a process with a slower clock still goes on behind
  * what it has read; (S3) two generators with different nodes never give the same id. Two with the
- * same node may: whoever inserts such an id finds a duplicate key and draws again.
+ * same node may: the process that inserts such an id finds a duplicate key and draws again.
  *
  * Single-threaded.
  */

@@ -79,7 +79,7 @@ void dsql_loop_move(struct dsql_loop *loop, struct dsql_timer *timer, int64_t af
 void dsql_loop_stop(struct dsql_loop *loop, struct dsql_timer *timer);
 
 /* Whether accept() failed because descriptors or memory are short: the listener stays ready, and
- * whoever watches it must pause. */
+ * its watcher must pause. */
 bool dsql_loop_is_short(int number);
 
 /* Has it freed at the end of this turn. */

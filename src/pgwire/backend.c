@@ -229,9 +229,9 @@ enum dsql_rc dsql_pg_be_parse(uint8_t type, struct dsql_span body, struct dsql_p
         return dsql_pg_refuse(err, DSQL_PROTOCOL, DSQL_PG_PROTOCOL_VIOLATION);
     }
     enum dsql_rc rc = dsql_pg_cursor_end(&at, err);
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = check_fields(&parsed, err);
-    if (rc == DSQL_OK)
+    if (!rc)
         *msg = parsed;
     return rc;
 }

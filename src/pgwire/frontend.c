@@ -153,9 +153,9 @@ enum dsql_rc dsql_pg_fe_parse(uint8_t type, struct dsql_span body, struct dsql_p
         return violation(err);
     }
     enum dsql_rc rc = dsql_pg_cursor_end(&at, err);
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = check_fields(&parsed, err);
-    if (rc == DSQL_OK)
+    if (!rc)
         *msg = parsed;
     return rc;
 }

@@ -116,7 +116,7 @@ enum dsql_rc dsql_pg_startup_parse(struct dsql_span body, struct dsql_pg_startup
         return refuse_version(code, err);
     }
     enum dsql_rc rc = dsql_pg_cursor_end(&at, err);
-    if (rc == DSQL_OK)
+    if (!rc)
         *startup = parsed;
     return rc;
 }

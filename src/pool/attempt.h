@@ -22,7 +22,7 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
 /* Starts one in a slot that is OPENING. */
 void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,
                         const struct dsql_secret *token, const char *address);
-/* Its socket has an event. */
+/* Goes on after an event of the attempt's socket. */
 void dsql_attempt_go_on(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Ends one: it has taken too long, which is a failure, or is not wanted any more. */
 void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed_out);

@@ -209,7 +209,7 @@ static SLOW enum dsql_rc checkout_with_own_ticket(struct dsql_pool *pool, int64_
     return checkout_slowly(&ticket, wait_ns, conn, err);
 }
 
-/* It is near its end: back it goes, and the slow case looks at the clock. */
+/* Puts back a connection that is near its end: the slow case looks at the clock. */
 static SLOW void put_back(struct dsql_pool *pool, uint32_t slot)
 {
     dsql_ready_set_put(&pool->fast.ready, slot);

@@ -366,8 +366,8 @@ static void cut_off(struct dsql_pool *pool)
                  DSQL_F("endpoint", (const char *)pool->target.key), DSQL_F("connections", count));
 }
 
-/* Everything that is not in a caller's hands is closed; what is, becomes an orphan: from `stopped`
- * on, whoever owns a connection closes it. */
+/* Closes every connection that is not checked out. From `stopped` on the others are orphans: the
+ * caller that has one closes it. */
 static void end(struct dsql_pool *pool)
 {
     dsql_attempts_say_failures(pool, (struct dsql_mono){INT64_MAX});

@@ -332,7 +332,7 @@ static void wait_until_filled(struct dsql_pool *pool)
 
 /* ---- the list ---- */
 
-/* With list_lock held: the pool that is shared. One that drains is of no use to whoever comes. */
+/* With list_lock held: the pool that a new handle shares; a pool that drains is passed over. */
 static struct dsql_pool *find(const char *key)
 {
     struct dsql_pool *pool = pools;

@@ -160,7 +160,7 @@ struct dsql_pool_opener {
     struct dsql_token_cache *tokens;
 };
 
-/* What the pool connects to, and as whom; does not change after the opening. */
+/* What the pool connects to, and with which credentials; does not change after the opening. */
 struct dsql_pool_target {
     char host[256], port_text[8], region[64];
     int port;
@@ -265,7 +265,8 @@ static inline void dsql_pool_tell_used(struct dsql_pool *pool)
 }
 
 /* opener.c */
-/* What dsql_opener_wake() needs: before anybody is told to wake the opener. */
+/* Makes what dsql_opener_wake() needs: called before any other part learns how to wake the opener.
+ */
 DSQL_MUST_USE enum dsql_rc dsql_opener_init(struct dsql_pool *pool, struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_opener_start(struct dsql_pool *pool, struct dsql_err *err);
 void dsql_opener_wake(struct dsql_pool *pool);
@@ -304,12 +305,12 @@ static inline uint32_t dsql_waiters_count(const struct dsql_pool *pool)
 bool dsql_waiters_serve(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Serves those who wait as far as there are ready connections. */
 void dsql_waiters_match(struct dsql_pool *pool);
-/* All of them, or this one if it still waits. */
+/* Ends the wait of this waiter, if it still waits; NULL: of all waiters. */
 void dsql_waiters_send_away(struct dsql_pool *pool, struct dsql_waiter *waiter);
-/* Joins the line; whoever settles it calls the waker, if there is one. */
+/* Joins the queue. The thread that ends the wait calls the waker, if there is one. */
 void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
                        const _Atomic bool *cancelled);
-/* Leaves the line if it is in it, and says how it ended: as dsql_waiters_wait(). */
+/* Leaves the queue, if it is still there, and says how the wait ended: as dsql_waiters_wait(). */
 enum dsql_rc dsql_waiters_leave(struct dsql_pool *pool, struct dsql_waiter *waiter);
 /* Waits for its turn: DSQL_OK, DSQL_EMPTY after wait_ns, DSQL_CLOSED when sent away. */
 enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waiter, int64_t wait_ns,
@@ -320,7 +321,7 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
 void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Any ready connection that may be handed out, or NULL; those that may not are discarded. */
 struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint);
-/* Discards one that the caller owns. */
+/* Discards a connection that the caller owns. */
 void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
 
 /*

@@ -14,7 +14,7 @@ enum { ADDRESSES_MAX = 16, HOST_SIZE = 256 };
 /* Addresses older than this are looked up again. */
 #define FRESH_NS (30 * DSQL_S)
 
-/* Shared with a lookup under way; whoever is last frees it. */
+/* Shared by the resolver and a lookup under way; the last of the two frees it. */
 struct shared {
     pthread_mutex_t lock;
     unsigned users;

@@ -35,14 +35,14 @@ enum dsql_rc dsql_schema_verify_pool(const struct dsql_schema *schema, struct ds
     enum dsql_rc rc = dsql_pool_checkout(pool, wait_ns, &conn, err);
     if (rc)
         return rc;
-    dsql_strbuf_init(&list.text, text, sizeof text);
+    dsql_strbuf_init(&list.text, text, sizeof(text));
     rc = dsql_schema_verify(schema, dsql_conn_pg(conn), &watch, &found, err);
     dsql_pool_return(conn);
     if (rc || found.mendable + found.shapes == 0)
         return rc;
     char more[40] = "";
     if (list.left_out > 0)
-        (void)snprintf(more, sizeof more, "; and %zu more", list.left_out);
+        (void)snprintf(more, sizeof(more), "; and %zu more", list.left_out);
     (void)dsql_err_set(err, DSQL_CONDITION_FAILED,
                        "the tables in the cluster are not those of the %s's schema %s: %s%s",
                        schema->name, schema->version, text, more);

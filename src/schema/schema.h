@@ -4,8 +4,8 @@
  * own.
  *
  * One step is one transaction (the service takes one DDL at a time), every step may be repeated,
- * and the version is written last: whoever was killed at any point starts again and ends in the
- * same place. Blocking, on a connection of the caller's; not for the hot path.
+ * and the version is written last: a process that was killed at any point starts again and ends in
+ * the same place. Blocking, on a connection of the caller's; not for the hot path.
  */
 #ifndef DSQL_SCHEMA_SCHEMA_H
 #define DSQL_SCHEMA_SCHEMA_H

@@ -35,7 +35,7 @@ static void tell(struct telling *telling, const char *check, const char *fmt, ..
     assertion->check = check;
     assertion->held = has_held(telling->world, check);
     va_start(args, fmt);
-    (void)vsnprintf(assertion->text, sizeof assertion->text, fmt, args);
+    (void)vsnprintf(assertion->text, sizeof(assertion->text), fmt, args);
     va_end(args);
 }
 

@@ -41,7 +41,7 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
     if (!dsql_blocks_next(&owner->blocks, now_of(owner), dsql_sim_nonce(sender->process->world),
                           &op))
         return NULL;
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = calloc(1, sizeof(*request));
     if (!request) {
         sender->process->world->kernel.no_memory = true;
         return NULL;
@@ -88,7 +88,7 @@ static void free_request(struct dsql_sim_letter *letter)
 
 static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter)
 {
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = calloc(1, sizeof(*request));
     if (!request)
         return NULL;
     request->op = DSQL_CONTAINER_OF(letter, const struct request, letter)->op;
@@ -103,7 +103,7 @@ static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sende
     struct dsql_blocks *blocks = &owner->blocks;
     const struct dsql_blocks *remembered = &other->blocks;
     struct dsql_registry view = {0};
-    void *seen = calloc(remembered->others.room + 1, sizeof *remembered->others.items);
+    void *seen = calloc(remembered->others.room + 1, sizeof(*remembered->others.items));
     if (!seen || dsql_registry_copy(&view, &remembered->view) != DSQL_OK) {
         world->kernel.no_memory = true;
         free(seen);
@@ -111,7 +111,7 @@ static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sende
     }
     if (remembered->others.count > 0)
         memcpy(seen, remembered->others.items,
-               remembered->others.count * sizeof *remembered->others.items);
+               remembered->others.count * sizeof(*remembered->others.items));
     dsql_allowance_fini(&blocks->allowance);
     *blocks = *remembered;
     blocks->view = view;
@@ -151,7 +151,7 @@ struct dsql_sim_sender *dsql_sim_budget_blocks(struct dsql_sim_process *process)
 {
     struct dsql_sim_world *world = process->world;
     const struct dsql_sim_budget *budget = &world->scenario->budget;
-    struct owner *owner = calloc(1, sizeof *owner);
+    struct owner *owner = calloc(1, sizeof(*owner));
     if (!owner)
         return NULL;
     struct dsql_blocks_config config = {
@@ -161,9 +161,9 @@ struct dsql_sim_sender *dsql_sim_budget_blocks(struct dsql_sim_process *process)
         .burst = budget->burst,
         .ttl_ns = budget->ttl_ns,
     };
-    (void)snprintf(config.id, sizeof config.id, "%08zx%08x",
+    (void)snprintf(config.id, sizeof(config.id), "%08zx%08x",
                    (size_t)(process - world->processes) & 0xffffffff, process->lives);
-    (void)snprintf(config.name, sizeof config.name, "%.40s", process->service->name);
+    (void)snprintf(config.name, sizeof(config.name), "%.40s", process->service->name);
     dsql_blocks_init(&owner->blocks, &config, dsql_rng_split(&process->rng),
                      dsql_sim_process_now(process));
     dsql_allowance_want(&owner->blocks.allowance, dsql_sim_process_target(process));

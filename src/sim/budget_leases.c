@@ -76,23 +76,23 @@ static bool put(struct dsql_sim_lease_table *table, const struct request *reques
         return false;
     size_t place = place_of(table, id);
     struct dsql_lease_found *item = &table->items[place];
-    memmove(item + 1, item, (table->count++ - place) * sizeof *item);
+    memmove(item + 1, item, (table->count++ - place) * sizeof(*item));
     *item = (struct dsql_lease_found){.beat = request->op.beat, .renewed = true};
-    memcpy(item->id, id, sizeof item->id);
-    memcpy(item->owner, request->owner_id, sizeof item->owner);
+    memcpy(item->id, id, sizeof(item->id));
+    memcpy(item->owner, request->owner_id, sizeof(item->owner));
     return true;
 }
 
 static void renew(struct dsql_lease_found *item, const struct request *request)
 {
     item->beat = request->op.beat;
-    memcpy(item->owner, request->owner_id, sizeof item->owner);
+    memcpy(item->owner, request->owner_id, sizeof(item->owner));
 }
 
 static void take_away(struct dsql_sim_lease_table *table, struct dsql_lease_found *item)
 {
     size_t place = (size_t)(item - table->items);
-    memmove(item, item + 1, (--table->count - place) * sizeof *item);
+    memmove(item, item + 1, (--table->count - place) * sizeof(*item));
 }
 
 static int64_t *connects_of(struct dsql_sim_lease_table *table, int64_t second)
@@ -157,11 +157,11 @@ static bool apply(struct request *request, struct dsql_sim_lease_table *table)
         return true;
     }
     if (op->kind == DSQL_LEASES_SCAN) {
-        request->found = calloc(table->count + 1, sizeof *request->found);
+        request->found = calloc(table->count + 1, sizeof(*request->found));
         if (!request->found)
             return false;
         if (table->count > 0)
-            memcpy(request->found, table->items, table->count * sizeof *request->found);
+            memcpy(request->found, table->items, table->count * sizeof(*request->found));
         answer->found = request->found;
         answer->found_count = table->count;
         answer->last = true;
@@ -197,13 +197,13 @@ static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
     if (!dsql_leases_next(&owner->leases, dsql_sim_process_moment(sender->process),
                           dsql_sim_nonce(sender->process->world), &op))
         return NULL;
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = calloc(1, sizeof(*request));
     if (!request) {
         sender->process->world->kernel.no_memory = true;
         return NULL;
     }
     request->op = op;
-    memcpy(request->owner_id, owner->leases.config.owner, sizeof request->owner_id);
+    memcpy(request->owner_id, owner->leases.config.owner, sizeof(request->owner_id));
     return &request->letter;
 }
 
@@ -239,11 +239,11 @@ static void free_request(struct dsql_sim_letter *letter)
 static struct dsql_sim_letter *copy_request(const struct dsql_sim_letter *letter)
 {
     const struct request *from = DSQL_CONTAINER_OF(letter, const struct request, letter);
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = calloc(1, sizeof(*request));
     if (!request)
         return NULL;
     request->op = from->op;
-    memcpy(request->owner_id, from->owner_id, sizeof request->owner_id);
+    memcpy(request->owner_id, from->owner_id, sizeof(request->owner_id));
     return &request->letter;
 }
 
@@ -254,15 +254,15 @@ static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sende
     struct dsql_sim_process *process = owner->sender.process;
     const struct dsql_leases *remembered = &other->leases;
     struct dsql_leases *leases = &owner->leases;
-    struct dsql_lease_held *held = calloc(remembered->room + 1, sizeof *held);
+    struct dsql_lease_held *held = calloc(remembered->room + 1, sizeof(*held));
     if (!held) {
         process->world->kernel.no_memory = true;
         return;
     }
     if (remembered->count > 0)
-        memcpy(held, remembered->held, remembered->count * sizeof *held);
+        memcpy(held, remembered->held, remembered->count * sizeof(*held));
     struct dsql_lease_owner *owners = leases->owners;
-    memcpy(owners, remembered->owners, remembered->owner_count * sizeof *owners);
+    memcpy(owners, remembered->owners, remembered->owner_count * sizeof(*owners));
     free(leases->held);
     *leases = *remembered;
     leases->held = held;
@@ -290,16 +290,16 @@ struct dsql_sim_sender *dsql_sim_budget_leases(struct dsql_sim_process *process)
 {
     struct dsql_sim_world *world = process->world;
     const struct dsql_sim_budget *budget = &world->scenario->budget;
-    struct owner *owner = calloc(1, sizeof *owner);
+    struct owner *owner = calloc(1, sizeof(*owner));
     if (owner && !world->table.leases)
-        world->table.leases = calloc(1, sizeof *world->table.leases);
+        world->table.leases = calloc(1, sizeof(*world->table.leases));
     struct dsql_leases_config config = {
         .connections = budget->connections,
         .headroom = budget->headroom,
         .rate = budget->rate,
         .ttl_ns = budget->ttl_ns,
     };
-    (void)snprintf(config.owner, sizeof config.owner, "%08zx%08x",
+    (void)snprintf(config.owner, sizeof(config.owner), "%08zx%08x",
                    (size_t)(process - world->processes) & 0xffffffff, process->lives);
     if (!owner || !world->table.leases ||
         dsql_leases_init(&owner->leases, &config, dsql_rng_split(&process->rng),

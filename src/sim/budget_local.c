@@ -12,7 +12,7 @@ struct owner {
 struct dsql_sim_sender *dsql_sim_budget_local(struct dsql_sim_process *process)
 {
     const struct dsql_sim_budget *budget = &process->world->scenario->budget;
-    struct owner *owner = calloc(1, sizeof *owner);
+    struct owner *owner = calloc(1, sizeof(*owner));
     if (!owner)
         return NULL;
     dsql_solo_init(&owner->solo, budget->rate, budget->burst, dsql_sim_process_now(process));

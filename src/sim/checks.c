@@ -25,7 +25,7 @@ void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *
         failure->at = world->kernel.now;
         failure->check = check;
         va_start(args, fmt);
-        (void)vsnprintf(failure->text, sizeof failure->text, fmt, args);
+        (void)vsnprintf(failure->text, sizeof(failure->text), fmt, args);
         va_end(args);
     }
     checks->failure_count++;
@@ -57,8 +57,8 @@ void dsql_sim_check_connect(struct dsql_sim_world *world)
     }
 }
 
-/* Whom the others may take for dead: the table has taken nothing from it for a TTL. A clock that is
- * fast sees that a moment early. */
+/* Whether other processes may take this one for dead: the table has taken nothing from it for a
+ * TTL. A clock that is fast sees that a moment early. */
 static bool is_silent(const struct dsql_sim_process *process)
 {
     const struct dsql_sim_scenario *scenario = process->world->scenario;

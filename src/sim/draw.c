@@ -40,7 +40,7 @@ static void draw_services(struct dsql_rng *rng, struct dsql_sim_scenario *s)
     struct dsql_sim_service *services = s->services.items;
     for (size_t i = 0; i < s->services.count; i++) {
         struct dsql_sim_service *service = &services[i];
-        (void)snprintf(service->name, sizeof service->name, "%c", (char)('a' + i));
+        (void)snprintf(service->name, sizeof(service->name), "%c", (char)('a' + i));
         service->count = dsql_rng_between(rng, 1, PROCESSES_MAX);
         service->target_ready = between_log(rng, 1, CONNECTIONS_MAX);
         service->start_ns = chance(rng, 50) ? 0 : time_between(rng, DSQL_MS, 20 * DSQL_S);
@@ -123,7 +123,7 @@ static int64_t draw_troubles(struct dsql_rng *rng, struct dsql_sim_scenario *s)
         }
         if (chance(rng, 50)) {
             size_t which = (size_t)dsql_rng_below(rng, s->services.count);
-            memcpy(trouble->service, services[which].name, sizeof trouble->service);
+            memcpy(trouble->service, services[which].name, sizeof(trouble->service));
         }
         trouble->count = chance(rng, 50) ? 0 : dsql_rng_between(rng, 1, 3);
         int64_t end_ns =
@@ -174,7 +174,7 @@ enum dsql_rc dsql_sim_draw(uint64_t seed, struct dsql_sim_scenario *scenario, st
 {
     struct dsql_rng rng = dsql_rng_seeded(seed);
     struct dsql_sim_scenario s;
-    memcpy(&s, dsql_sim_scenario_shape.defaults, sizeof s);
+    memcpy(&s, dsql_sim_scenario_shape.defaults, sizeof(s));
     s.services.count = (size_t)dsql_rng_between(&rng, 1, SERVICES_MAX);
     s.happenings.count = (size_t)dsql_rng_between(&rng, 1, TROUBLES_MAX);
     s.services.items = calloc(s.services.count, sizeof(struct dsql_sim_service));
@@ -184,7 +184,7 @@ enum dsql_rc dsql_sim_draw(uint64_t seed, struct dsql_sim_scenario *scenario, st
         free(s.happenings.items);
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for a world");
     }
-    (void)snprintf(s.name, sizeof s.name, "fuzz %llu", (unsigned long long)seed);
+    (void)snprintf(s.name, sizeof(s.name), "fuzz %llu", (unsigned long long)seed);
     s.seed = (int64_t)(seed >> 1);
     draw_services(&rng, &s);
     s.pool.max_open = chance(&rng, 50) ? 0 : between_log(&rng, 1, CONNECTIONS_MAX);

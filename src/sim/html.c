@@ -99,7 +99,7 @@ static void put_head(const struct dsql_sim_world *world, FILE *out)
         dsql_sim_origin_html(world, out);
     char misfit[512];
     struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, misfit, sizeof misfit);
+    dsql_strbuf_init(&sb, misfit, sizeof(misfit));
     dsql_sim_misfit(scenario, &sb);
     if (sb.len > 0) {
         fputs("<p class=\"bad\">", out);

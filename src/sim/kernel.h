@@ -18,7 +18,8 @@ struct dsql_sim_kernel;
 /* What happens. It may ask for this event again, and for others. */
 typedef void dsql_sim_fn(struct dsql_sim_kernel *kernel, void *arg);
 
-/* An event belongs to whom it happens to, who keeps it in place while it is asked for. */
+/* An event is a member of the thing that it happens to, and stays in place while it is asked for.
+ */
 struct dsql_sim_event {
     struct dsql_heap_node node;
     struct dsql_mono at;
@@ -54,7 +55,7 @@ static inline bool dsql_sim_event_is_due(const struct dsql_sim_event *event)
 void dsql_sim_at(struct dsql_sim_kernel *kernel, struct dsql_sim_event *event, struct dsql_mono at);
 void dsql_sim_after(struct dsql_sim_kernel *kernel, struct dsql_sim_event *event, int64_t ns);
 
-/* It does not happen. Fine if it was not asked for. */
+/* Takes the event back. Fine if it was not asked for. */
 void dsql_sim_cancel(struct dsql_sim_kernel *kernel, struct dsql_sim_event *event);
 
 /* Lets everything up to `until` happen; then it is `until`. */

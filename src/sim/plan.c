@@ -8,11 +8,11 @@ static struct dsql_sim_scenario make_scenario(const struct dsql_sim_question *qu
                                               struct dsql_sim_service *service)
 {
     struct dsql_sim_scenario scenario;
-    memcpy(&scenario, dsql_sim_scenario_shape.defaults, sizeof scenario);
+    memcpy(&scenario, dsql_sim_scenario_shape.defaults, sizeof(scenario));
     int64_t wanted = question->processes * question->connections_each;
     *service = (struct dsql_sim_service){
         .name = "fleet", .count = question->processes, .target_ready = question->connections_each};
-    (void)snprintf(scenario.name, sizeof scenario.name, "plan");
+    (void)snprintf(scenario.name, sizeof(scenario.name), "plan");
     scenario.services = (struct dsql_shape_list){service, 1};
     scenario.duration_ns =
         wanted / question->rate * DSQL_S + 5 * question->lifetime_ns / 2 + DSQL_M;
@@ -87,7 +87,7 @@ static void advise(struct dsql_sim_answer *answer, const char *fmt, ...)
     va_list args;
     if (answer->advice_count == DSQL_SIM_ADVICE_MAX)
         return;
-    dsql_strbuf_init(&sb, answer->advice[answer->advice_count++], sizeof answer->advice[0]);
+    dsql_strbuf_init(&sb, answer->advice[answer->advice_count++], sizeof(answer->advice[0]));
     va_start(args, fmt);
     dsql_strbuf_vaddf(&sb, fmt, args);
     va_end(args);
@@ -98,8 +98,8 @@ static bool arithmetic_refuses(const struct dsql_sim_scenario *scenario,
                                struct dsql_sim_answer *answer)
 {
     struct dsql_strbuf sb;
-    char misfit[sizeof answer->advice[0]];
-    dsql_strbuf_init(&sb, misfit, sizeof misfit);
+    char misfit[sizeof(answer->advice[0])];
+    dsql_strbuf_init(&sb, misfit, sizeof(misfit));
     dsql_sim_misfit(scenario, &sb);
     if (sb.len == 0)
         return false;

@@ -28,7 +28,7 @@ struct dsql_sim_post_ops {
     struct dsql_sim_letter *(*write)(struct dsql_sim_sender *sender);
     /* The table does what it says, and puts the answer into it. */
     void (*carry_out)(struct dsql_sim_letter *letter);
-    /* It is back. Only one whose fortune is ANSWERED has an answer. */
+    /* The letter is back. Only one whose fortune is ANSWERED has an answer. */
     void (*read)(struct dsql_sim_sender *sender, struct dsql_sim_letter *letter);
     /* Another that says the same, from the heap; NULL: no memory. */
     struct dsql_sim_letter *(*copy)(const struct dsql_sim_letter *letter);
@@ -47,7 +47,7 @@ struct dsql_sim_sender {
     struct dsql_sim_event due;
 };
 
-/* It is asked for its first letter at once, but not before this returns. */
+/* The sender is asked for its first letter at once, but not before this returns. */
 void dsql_sim_sender_init(struct dsql_sim_sender *sender, struct dsql_sim_process *process,
                           struct dsql_allowance *allowance, const struct dsql_sim_post_ops *ops);
 /* Frees it and its allowance. */

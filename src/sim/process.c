@@ -330,7 +330,7 @@ enum dsql_rc dsql_sim_process_init(struct dsql_sim_process *process, struct dsql
     dsql_sim_event_init(&process->turn, take_turn, process);
     dsql_sim_event_init(&process->start, start_now, process);
     size_t capacity = (size_t)dsql_sim_process_max_open(process);
-    process->conns = calloc(capacity, sizeof *process->conns);
+    process->conns = calloc(capacity, sizeof(*process->conns));
     if (!process->conns)
         return DSQL_NO_MEMORY;
     for (uint32_t slot = 0; slot < capacity; slot++) {

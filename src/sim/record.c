@@ -10,11 +10,11 @@ enum dsql_rc dsql_sim_record_init(struct dsql_sim_record *record,
 {
     *record = (struct dsql_sim_record){.services = scenario->services.count};
     record->sample_cap = (size_t)(scenario->duration_ns / scenario->sample_ns) + 2;
-    record->samples = calloc(record->sample_cap, sizeof *record->samples);
-    record->open = calloc(record->sample_cap * record->services, sizeof *record->open);
-    record->in_use = calloc(record->sample_cap * record->services, sizeof *record->in_use);
-    record->service_open = calloc(record->services, sizeof *record->service_open);
-    record->service_in_use = calloc(record->services, sizeof *record->service_in_use);
+    record->samples = calloc(record->sample_cap, sizeof(*record->samples));
+    record->open = calloc(record->sample_cap * record->services, sizeof(*record->open));
+    record->in_use = calloc(record->sample_cap * record->services, sizeof(*record->in_use));
+    record->service_open = calloc(record->services, sizeof(*record->service_open));
+    record->service_in_use = calloc(record->services, sizeof(*record->service_in_use));
     if (record->samples && record->open && record->in_use && record->service_open &&
         record->service_in_use)
         return DSQL_OK;
@@ -110,5 +110,5 @@ void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const 
     }
     struct dsql_sim_mark *mark = &record->marks[record->mark_count++];
     *mark = (struct dsql_sim_mark){.at = world->kernel.now, .text = text};
-    (void)snprintf(mark->where, sizeof mark->where, "%s", where);
+    (void)snprintf(mark->where, sizeof(mark->where), "%s", where);
 }

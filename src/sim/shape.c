@@ -66,7 +66,7 @@ static enum dsql_rc refuse(const struct reader *reader, const yaml_node_t *node,
 {
     char expected[512];
     struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, expected, sizeof expected);
+    dsql_strbuf_init(&sb, expected, sizeof(expected));
     dsql_shape_expect(&sb, field);
     if (node->type == YAML_SCALAR_NODE) {
         return dsql_err_set(reader->err, DSQL_INVALID, "%s:%zu: %s: expected %s, not '%s'",
@@ -131,7 +131,7 @@ bool dsql_shape_parse(const struct dsql_shape_field *field, struct dsql_span tex
     case DSQL_SHAPE_FRACTION:
         if (!dsql_span_to_f64(text, &fraction) || fraction < 0 || fraction > 1)
             break;
-        memcpy(at, &fraction, sizeof fraction);
+        memcpy(at, &fraction, sizeof(fraction));
         return true;
     case DSQL_SHAPE_TEXT:
         if (text.len >= DSQL_SHAPE_TEXT_MAX || memchr(text.ptr, '\0', text.len))
@@ -196,7 +196,7 @@ static enum dsql_rc read_map(const struct reader *reader, const yaml_node_t *nod
     }
     if (shape->line_offset != SIZE_MAX) {
         size_t line = line_of(node);
-        memcpy(out + shape->line_offset, &line, sizeof line);
+        memcpy(out + shape->line_offset, &line, sizeof(line));
     }
     uint64_t seen = 0;
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
@@ -368,7 +368,7 @@ static void print_value(const struct dsql_shape_field *field, const char *at, FI
     char text[2 * DSQL_SHAPE_TEXT_MAX];
     struct dsql_strbuf sb;
     double fraction;
-    dsql_strbuf_init(&sb, text, sizeof text);
+    dsql_strbuf_init(&sb, text, sizeof(text));
     switch (field->type) {
     case DSQL_SHAPE_BOOL:
         dsql_strbuf_add_str(&sb, *(const bool *)at ? "true" : "false");
@@ -380,7 +380,7 @@ static void print_value(const struct dsql_shape_field *field, const char *at, FI
         dsql_duration_format(&sb, *(const int64_t *)at);
         break;
     case DSQL_SHAPE_FRACTION:
-        memcpy(&fraction, at, sizeof fraction);
+        memcpy(&fraction, at, sizeof(fraction));
         dsql_strbuf_addf(&sb, "%g", fraction);
         break;
     case DSQL_SHAPE_CHOICE:
@@ -448,7 +448,7 @@ static void describe(const struct dsql_shape *shape, const char *indent, FILE *o
     struct dsql_strbuf sb;
     for (size_t i = 0; i < shape->field_count; i++) {
         const struct dsql_shape_field *field = &shape->fields[i];
-        dsql_strbuf_init(&sb, text, sizeof text);
+        dsql_strbuf_init(&sb, text, sizeof(text));
         dsql_shape_expect(&sb, field);
         fprintf(out, "%s%s: %s\n%s    %s\n", indent, field->name, text, indent, field->doc);
         if (field->shape)

@@ -93,7 +93,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
             (unsigned long long)counts.attempts, dsql_duration_shown(world->kernel.now.ns).text,
             (unsigned long long)world->record.peak_sample,
             scenario->sample_ns == DSQL_S ? "a second" : "a sample",
-            failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof text));
+            failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof(text)));
     if (counts.permit_failures + counts.slot_failures + counts.token_failures > 0) {
         fprintf(
             out, "  refill failures: rate_limit %llu, lease_acquire %llu, token_provider %llu\n",
@@ -107,7 +107,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     }
     fprintf(out, "  connections: at most %lld of %lld; discards: %s\n",
             (long long)world->cluster.peak, (long long)scenario->budget.connections,
-            list_discards(&counts, text, sizeof text));
+            list_discards(&counts, text, sizeof(text)));
     if (world->table.requests > 0) {
         fprintf(out, "  DynamoDB: %llu requests, at most %llu in %s; throttled: %llu\n",
                 (unsigned long long)world->table.requests,
@@ -120,7 +120,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
                 dsql_duration_shown(counts.longest_wait_ns).text);
     }
     struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, text, sizeof text);
+    dsql_strbuf_init(&sb, text, sizeof(text));
     dsql_sim_misfit(scenario, &sb);
     if (sb.len > 0)
         fprintf(out, "  %s\n", text);
@@ -235,7 +235,7 @@ void dsql_sim_summary_json(const struct dsql_sim_world *world, FILE *out)
     }
     char misfit[512];
     struct dsql_strbuf why;
-    dsql_strbuf_init(&why, misfit, sizeof misfit);
+    dsql_strbuf_init(&why, misfit, sizeof(misfit));
     dsql_sim_misfit(scenario, &why);
     if (why.len > 0) {
         dsql_strbuf_add_str(&sb, "],\"misfit\":");

@@ -94,7 +94,7 @@ static void wait_in_line(struct dsql_sim_process *process)
     if (caller) {
         process->first_free = caller->next_free;
     } else {
-        caller = calloc(1, sizeof *caller);
+        caller = calloc(1, sizeof(*caller));
         if (!caller) {
             kernel->no_memory = true;
             return;

@@ -240,7 +240,7 @@ static enum dsql_rc people(struct dsql_sim_world *world)
     const struct dsql_sim_service *services = scenario->services.items;
     size_t count = count_processes(scenario);
     assert(count > 0); /* a scenario has a service, and that a process */
-    world->processes = calloc(count, sizeof *world->processes);
+    world->processes = calloc(count, sizeof(*world->processes));
     if (!world->processes)
         return DSQL_NO_MEMORY;
     for (size_t i = 0; i < scenario->services.count; i++) {
@@ -263,7 +263,7 @@ static enum dsql_rc arrange(struct dsql_sim_world *world)
     const struct dsql_sim_happening *happenings = list->items;
     if (list->count == 0)
         return DSQL_OK;
-    world->occurrences = calloc(list->count, sizeof *world->occurrences);
+    world->occurrences = calloc(list->count, sizeof(*world->occurrences));
     if (!world->occurrences)
         return DSQL_NO_MEMORY;
     for (size_t i = 0; i < list->count; i++) {
@@ -295,9 +295,9 @@ enum dsql_rc dsql_sim_world_init(struct dsql_sim_world *world,
                          scenario->dynamodb.write_units, world->kernel.now);
     }
     enum dsql_rc rc = dsql_sim_record_init(&world->record, scenario);
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = people(world);
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = arrange(world);
     if (rc) {
         dsql_sim_world_fini(world);

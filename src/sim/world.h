@@ -157,10 +157,10 @@ void dsql_sim_process_fini(struct dsql_sim_process *process);
 void dsql_sim_process_start(struct dsql_sim_process *process);
 /* All its sockets close; it forgets everything. */
 void dsql_sim_process_crash(struct dsql_sim_process *process);
-/* It dies, and its machine comes back as a copy of another's, which goes on: with all the other
- * remembers of the budget, but without connections. NULL: nothing happens. */
+/* The process dies, and its machine comes back as a copy of another's, which goes on: with all the
+ * other remembers of the budget, but without connections. NULL: nothing happens. */
 void dsql_sim_process_copy(struct dsql_sim_process *process, struct dsql_sim_process *of);
-/* It gives its budget back and closes what is idle; what is in use, when it comes back. */
+/* The process gives its budget back and closes what is idle; what is in use, when it comes back. */
 void dsql_sim_process_drain(struct dsql_sim_process *process);
 /* Has its opener look now. */
 void dsql_sim_process_wake(struct dsql_sim_process *process);

@@ -40,7 +40,7 @@ enum {
 bool dsql_id_is_long(struct dsql_span id);
 bool dsql_key_is_long(struct dsql_span text);
 
-/* Its short form: how many bytes it has; 0 if memory ran out. */
+/* The key's short form: how many bytes it has; 0 if memory ran out. */
 size_t dsql_key_shorten(struct dsql_span text, char out[DSQL_SHORT_FORM_MAX]);
 
 #endif

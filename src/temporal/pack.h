@@ -6,11 +6,11 @@
  * (K1) The ids of a pack are consecutive. So no other task has an id between them, and rows in the
  *      order of their keys are tasks in the order of their ids.
  * (K2) The key of a pack is its last id. So a range delete takes it when all its tasks are below
- * the range's end, and not before. Whoever deletes a range has completed what is below it. (K3) A
- * pack has at most DSQL_PACK_MAX tasks. So who reads up to an id finds every pack with a task below
- * it among the keys less than DSQL_PACK_MAX - 1 beyond (`END` of the catalogue). (K4) Of each row
- * that a range read finds, at least one task is in the range, or nothing behind it is. So a page
- * that is not full is the last one.
+ * the range's end, and not before. A process that deletes a range has completed what is below it.
+ * (K3) A pack has at most DSQL_PACK_MAX tasks. So who reads up to an id finds every pack with a
+ * task below it among the keys less than DSQL_PACK_MAX - 1 beyond (`END` of the catalogue). (K4) Of
+ * each row that a range read finds, at least one task is in the range, or nothing behind it is. So
+ * a page that is not full is the last one.
  *
  * A single task is not deleted from a pack: only Temporal's admin tool asks for that.
  */
@@ -21,7 +21,7 @@
 
 enum {
     DSQL_PACK_MIN = 64,      /* fewer inputs keep rows of their own */
-    DSQL_PACK_MAX = 200,     /* tasks in a pack; the catalogue's END knows it, too */
+    DSQL_PACK_MAX = 200,     /* tasks in a pack; the catalogue's END uses the same number */
     DSQL_PACK_BYTES = 500000 /* of a pack; a value larger than that has a row of its own */
 };
 

@@ -88,7 +88,7 @@ static enum dsql_rc insert_events(struct dsql_call *call)
     return rc;
 }
 
-/* Whoever reads them will write behind them, also with a clock that is slow. */
+/* A process that has read ids gives greater ones from then on, also if its clock is slow. */
 void dsql_call_see_ids(struct dsql_call *call, const struct dsql_rows *rows)
 {
     int64_t id = 0;

@@ -71,7 +71,7 @@ static enum dsql_rc probe(struct dsql_store *store, struct dsql_err *err)
     if (found.has_index) {
         struct dsql_err refused;
         rc = dsql_tx_run(store->pool, "ProbeShardLock", probe_lock, NULL, &policy, &refused);
-        if (rc == DSQL_OK) {
+        if (!rc) {
             lock = DSQL_SHARD_LOCK_KEY_SHARE;
         } else if (rc != DSQL_UNSUPPORTED) {
             if (err)

@@ -58,8 +58,8 @@ void dsql_cancel_watch(struct dsql_cancel *cancel, struct dsql_cancel_watch *wat
         return;
     dsql_lock(&cancel->lock);
     DSQL_LINK(cancel->watches, watch);
-    /* Whoever fires sets the flag first and then takes the lock: one of us two sees the other. Both
-     * may, and being told twice does no harm. */
+    /* The thread that cancels sets the flag first and then takes the lock: it sees this watch, or
+     * this thread sees the flag. If both do, the watch is told twice, which does no harm. */
     if (atomic_load(&cancel->fired))
         watch->fired(watch->arg);
     dsql_unlock(&cancel->lock);

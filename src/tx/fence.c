@@ -73,12 +73,12 @@ static enum dsql_rc auto_fenced_body(struct dsql_tx *tx, void *arg, struct dsql_
     const struct dsql_auto_fence *u = a->update;
     struct dsql_rows *rows;
     enum dsql_rc rc = dsql_tx_query(tx, u->read, u->read_params, u->read_count, &rows, err);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     struct token token = {.shown = ""};
     rc = read_token(rows, &token, err);
     dsql_rows_free(rows);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     a->params[u->token_param] = token.param;
     struct dsql_fence fence = {.entity = u->entity, .key = u->key, .token = token.shown};

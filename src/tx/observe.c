@@ -152,7 +152,7 @@ void dsql_observe_unknown(const struct dsql_observer *observer, enum dsql_settle
         [DSQL_SETTLED_NOT_APPLIED] = DSQL_SETTLED_AS_NOT_APPLIED,
         [DSQL_SETTLED_NOT] = DSQL_SETTLED_AS_UNSETTLED,
     };
-    /* Whoever drives the operation may still find out. */
+    /* The outcome is unknown here; the caller that runs the operation may still find out. */
     if (observer->within && settled == DSQL_SETTLED_NOT) {
         (void)atomic_fetch_add(&observer->within->unknown, 1);
         return;

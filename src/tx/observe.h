@@ -32,7 +32,7 @@ void dsql_observe_try(const struct dsql_observer *observer, enum dsql_rc rc,
                       const struct dsql_err *err);
 void dsql_observe_round_trips(const struct dsql_observer *observer, unsigned round_trips);
 
-/* It is run again: `retries` counts this one. */
+/* The operation is run again: `retries` counts this one. */
 void dsql_observe_retry(const struct dsql_observer *observer, enum dsql_rc rc, int retries,
                         int64_t wait_ns);
 void dsql_observe_give_up(const struct dsql_observer *observer, enum dsql_retry_end why);

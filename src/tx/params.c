@@ -135,7 +135,7 @@ enum dsql_rc dsql_params_init(struct dsql_params *out, const uint32_t *types,
 {
     *out = (struct dsql_params){0};
     enum dsql_rc rc = check(params, count, err);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     unsigned char(*numbers)[8];
     if (!make_room(out, count, &numbers))

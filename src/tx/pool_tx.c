@@ -29,7 +29,7 @@ static enum dsql_rc checkout(void *self, const struct dsql_wire_limits *limits, 
     } else {
         rc = dsql_pool_checkout(self, wait_ns, &found, err);
     }
-    if (rc == DSQL_OK)
+    if (!rc)
         *conn = found;
     return rc;
 }

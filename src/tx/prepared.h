@@ -1,8 +1,8 @@
 /*
  * Which statements a connection has prepared. The list hangs on the PGconn itself and goes away
- * with it, so that whoever opens and closes connections need not know of it. It sees every result
- * of the connection, also of those who use libpq directly: after DEALLOCATE ALL and DISCARD ALL it
- * is empty.
+ * with it, so that the code which opens and closes connections need not know of it. It sees every
+ * result of the connection, also of those who use libpq directly: after DEALLOCATE ALL and DISCARD
+ * ALL it is empty.
  */
 #ifndef DSQL_TX_PREPARED_H
 #define DSQL_TX_PREPARED_H

@@ -21,9 +21,9 @@ static enum dsql_rc run_body(struct run *run, const struct dsql_work *work)
 {
     struct dsql_tx *tx = &run->tx;
     enum dsql_rc rc = work->body(tx, work->arg, &run->err);
-    if (rc == DSQL_OK) {
+    if (!rc) {
         rc = dsql_wire_commit(&tx->wire);
-        if (rc != DSQL_OK)
+        if (rc)
             run->err = tx->wire.failed;
         return rc;
     }
@@ -43,7 +43,7 @@ static enum dsql_rc run_body(struct run *run, const struct dsql_work *work)
 static enum dsql_rc try_once(struct run *run, const struct dsql_work *work)
 {
     enum dsql_rc rc = dsql_tx_start(&run->tx, &run->err);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     rc = run_body(run, work);
     return work->ended ? work->ended(&run->tx, work->arg, rc, &run->err) : rc;

@@ -16,7 +16,7 @@ static enum dsql_rc send_steps(struct dsql_tx *tx, void *arg, struct dsql_err *e
         size_t at;
         rc = dsql_wire_send(&tx->wire, step->stmt, step->params, step->count, step->expect,
                             script->results != NULL, &at);
-        if (rc != DSQL_OK) {
+        if (rc) {
             script->failed = i;
             *err = tx->wire.failed;
         }
@@ -51,7 +51,7 @@ static void take_results(const struct dsql_script *script, struct dsql_wire *wir
 static enum dsql_rc end_try(struct dsql_tx *tx, void *arg, enum dsql_rc rc, struct dsql_err *err)
 {
     struct dsql_script *script = arg;
-    if (rc == DSQL_OK) {
+    if (!rc) {
         if (script->results)
             take_results(script, &tx->wire);
         return DSQL_OK;
@@ -100,7 +100,7 @@ enum dsql_rc dsql_script_run_on(const struct dsql_source *source, const char *op
     for (size_t i = 0; script->results && i < script->count; i++)
         script->results[i] = (struct dsql_step_result){.affected = -1};
     enum dsql_rc rc = check(script, err);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     struct dsql_work work = {.body = send_steps, .ended = end_try, .arg = script};
     return dsql_tx_run_work(source, operation, &work, &its, err);

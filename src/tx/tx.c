@@ -42,13 +42,13 @@ enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err)
     if (tx->source.pulse)
         dsql_pulse_ask(tx->source.pulse, dsql_clock_mono_coarse(tx->source.clock));
     enum dsql_rc rc = dsql_wire_limits_check(&tx->limits);
-    if (rc != DSQL_OK)
+    if (rc)
         return dsql_err_set(err, rc,
                             rc == DSQL_CANCELLED ? "cancelled by the caller before it began"
                                                  : "the deadline passed before it began");
     if (!tx->conn)
         rc = tx->source.checkout(tx->source.self, &tx->limits, &tx->conn, err);
-    if (rc != DSQL_OK)
+    if (rc)
         return rc;
     dsql_wire_open(&tx->wire, tx->source.pg(tx->conn), &tx->limits, tx->read_only, tx->single);
     tx->has_wire = true;
@@ -98,7 +98,7 @@ enum dsql_rc dsql_tx_send(struct dsql_tx *tx, const struct dsql_stmt *stmt,
 {
     size_t at;
     enum dsql_rc rc = dsql_wire_send(&tx->wire, stmt, params, count, NULL, true, &at);
-    if (rc == DSQL_OK)
+    if (!rc)
         ticket->at = at;
     return outcome(tx, rc, err);
 }
@@ -196,7 +196,7 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
     dsql_tx_init(t, source, operation, policy);
     struct dsql_err why;
     enum dsql_rc rc = dsql_tx_start(t, &why);
-    if (rc == DSQL_OK) {
+    if (!rc) {
         *tx = t;
         return DSQL_OK;
     }

@@ -32,7 +32,7 @@ enum dsql_rc dsql_wait_result(PGconn *pg, const struct dsql_wire_limits *limits)
             return DSQL_OK;
         if (!tls_holds_data(pg)) {
             enum dsql_rc rc = dsql_wire_limits_check(limits);
-            if (rc != DSQL_OK)
+            if (rc)
                 return rc;
             struct pollfd fds[2] = {
                 {.fd = PQsocket(pg), .events = (short)(POLLIN | (unsent ? POLLOUT : 0))},
@@ -56,7 +56,7 @@ enum dsql_rc dsql_wait_sleep(int64_t ns, const struct dsql_wire_limits *limits)
     struct dsql_mono end = dsql_mono_before(until, limits->deadline) ? until : limits->deadline;
     for (;;) {
         enum dsql_rc rc = dsql_wire_limits_check(limits);
-        if (rc != DSQL_OK)
+        if (rc)
             return rc;
         if (!dsql_mono_before(dsql_clock_mono(limits->clock), until))
             return DSQL_OK;

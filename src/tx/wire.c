@@ -25,7 +25,7 @@ enum dsql_rc dsql_wire_flush(struct dsql_wire *wire)
         return wire->failed.rc;
     /* Without its Sync nothing takes effect, so this is still a certain no. */
     enum dsql_rc rc = dsql_wire_limits_check(&wire->limits);
-    if (rc != DSQL_OK) {
+    if (rc) {
         wire->dead = true;
         return dsql_wire_fail(wire, rc, dsql_wire_current(wire), dsql_wire_limit_text(rc));
     }
@@ -41,7 +41,7 @@ enum dsql_rc dsql_wire_take(struct dsql_wire *wire, size_t at, int64_t *affected
                               "it was taken before, or is of another transaction");
     if (at >= wire->answered) {
         enum dsql_rc rc = dsql_wire_flush(wire);
-        if (rc != DSQL_OK)
+        if (rc)
             return rc;
     }
     struct dsql_wire_entry *entry = &wire->entries[at];
@@ -85,10 +85,10 @@ enum dsql_rc dsql_wire_commit(struct dsql_wire *wire)
         return rc;
     /* Better a certain no than an unknown outcome. */
     rc = dsql_wire_limits_check(&wire->limits);
-    if (rc != DSQL_OK)
+    if (rc)
         return dsql_wire_fail(wire, rc, "before COMMIT", dsql_wire_limit_text(rc));
     rc = dsql_wire_queue_command(wire, DSQL_WIRE_COMMIT, "COMMIT");
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = dsql_wire_queue_sync(wire);
     return rc == DSQL_OK ? dsql_wire_drain(wire) : rc;
 }
@@ -131,7 +131,7 @@ struct pg_result *dsql_wire_look(struct dsql_wire *wire, const struct dsql_stmt 
     enum dsql_rc rc = DSQL_OK;
     if (is_open(wire))
         rc = dsql_wire_queue_command(wire, DSQL_WIRE_ROLLBACK, "ROLLBACK");
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = dsql_wire_queue_statement(wire, stmt, &encoded, NULL, true);
     dsql_params_fini(&encoded);
     size_t at = wire->len - 1;

@@ -117,7 +117,7 @@ enum dsql_rc dsql_wire_drain(struct dsql_wire *wire)
     int nothings = 0; /* in a row */
     while (wire->answered < wire->len && !wire->dead) {
         enum dsql_rc rc = dsql_wait_result(wire->pg, &wire->limits);
-        if (rc != DSQL_OK)
+        if (rc)
             return dsql_wire_fail_limit(wire, rc);
         const struct dsql_wire_entry *entry = &wire->entries[wire->answered];
         PGresult *result = PQgetResult(wire->pg);

@@ -72,7 +72,7 @@ static enum dsql_rc queue_prepare(struct dsql_wire *wire, const struct dsql_stmt
     enum dsql_rc rc = dsql_prepared_find(list, stmt, &key, name);
     if (rc == DSQL_INVALID)
         return dsql_wire_fail(wire, DSQL_INVALID, stmt->name, "two statements have this name");
-    if (rc == DSQL_OK)
+    if (!rc)
         return DSQL_OK;
     struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_PREPARE, stmt->name);
     if (!entry || dsql_prepared_add(list, key) != DSQL_OK)
@@ -80,7 +80,7 @@ static enum dsql_rc queue_prepare(struct dsql_wire *wire, const struct dsql_stmt
     entry->prepared = key;
     rc =
         queued(wire, entry, PQsendPrepare(wire->pg, name, stmt->sql, params->count, params->types));
-    if (rc != DSQL_OK)
+    if (rc)
         dsql_prepared_drop(list, key);
     return rc;
 }
@@ -96,7 +96,7 @@ enum dsql_rc dsql_wire_queue_statement(struct dsql_wire *wire, const struct dsql
         dsql_prepared_renew(dsql_prepared_of(wire->pg)); /* what is queued behind must know it */
     if (prepare) {
         enum dsql_rc rc = queue_prepare(wire, stmt, params, name);
-        if (rc != DSQL_OK)
+        if (rc)
             return rc;
     }
     struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_STATEMENT, stmt->name);
@@ -185,15 +185,15 @@ enum dsql_rc dsql_wire_send(struct dsql_wire *wire, const struct dsql_stmt *stmt
     struct dsql_err why;
     struct dsql_params encoded;
     enum dsql_rc rc = dsql_params_init(&encoded, stmt->types, params, count, &why);
-    if (rc != DSQL_OK)
+    if (rc)
         return dsql_wire_fail(wire, rc, stmt->name, why.message);
     if (wire->len == 0 && !wire->single)
         rc = dsql_wire_queue_command(wire, DSQL_WIRE_BEGIN,
                                      wire->read_only ? "BEGIN READ ONLY" : "BEGIN");
-    if (rc == DSQL_OK)
+    if (!rc)
         rc = dsql_wire_queue_statement(wire, stmt, &encoded, fence, wanted);
     dsql_params_fini(&encoded);
-    if (rc == DSQL_OK)
+    if (!rc)
         *at = wire->len - 1;
     return rc;
 }

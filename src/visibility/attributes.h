@@ -24,7 +24,7 @@
 #define DSQL_VISIBILITY_LONG_US (INT64_C(600) * 1000000)
 
 /* In the JSON object of a row: the types of Text and Double attributes whose names do not tell, by
- * name. Whoever reads the row alone can post it again. */
+ * name. So the row alone is enough to post it again. */
 #define DSQL_VISIBILITY_TYPES "!types"
 
 /* Whether it is a name that Temporal gives attributes of that type, which is TEXT or DOUBLE:

@@ -282,7 +282,8 @@ static const struct dsql_stmt forget_memo_stmt = {
 };
 
 /* A tombstone that ends at once: a record of the same run conflicts with it, and would otherwise
- * lose the postings that are deleted here as nobody's. $3: bucket; $4: deleted_until. */
+ * lose the postings that are deleted here because no run has them. $3: bucket; $4: deleted_until.
+ */
 static const uint32_t tomb_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8};
 static const struct dsql_stmt tomb_stmt = {
     .name = "visibility_repair_tomb",

@@ -112,7 +112,7 @@ static bool is_same(const struct dsql_vis_value *a, const struct dsql_vis_value 
            dsql_span_eq(a->text, b->text);
 }
 
-/* Whether a run may be found by several of the values: a list and a text have many, and somebody
+/* Whether a run may be found by several of the values: a list and a text have many, and a query
  * may name a value twice, or two that are cut to the same. */
 static bool may_repeat(const struct dsql_vis_node *node)
 {

@@ -1,6 +1,6 @@
 /*
  * Which statements of lists and counts are worth preparing. Their texts follow from the query, and
- * whoever asks decides how many different ones there are; a connection keeps every statement that
+ * clients decide how many different ones there are; a connection keeps every statement that
  * it has prepared. A text that comes a second time is prepared from then on, up to
  * DSQL_VIS_SHAPES_MAX texts. Safe from any thread.
  */

@@ -26,7 +26,7 @@ static void free_now(struct dsql_deferred_free *ending)
     free(backend);
 }
 
-/* Its client goes on without it, or is gone. */
+/* The client goes on without the session at PostgreSQL, or is gone. */
 static void detach(struct dsql_backend *backend)
 {
     backend->session->backend = NULL;
@@ -115,7 +115,7 @@ static struct dsql_backend *obtain(struct dsql_session *session)
     return all->count < DSQL_BACKENDS_MAX ? open_one(session) : NULL;
 }
 
-/* Whom it serves now, for sys.current_session_id(). */
+/* Tells PostgreSQL's session which client's it serves now, for sys.current_session_id(). */
 static void put_session_id(const struct dsql_session *session)
 {
     char sql[64];

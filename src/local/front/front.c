@@ -96,7 +96,7 @@ void dsql_front_turn(struct dsql_front *front, int64_t wait_ns)
     dsql_loop_turn(&front->loop, wait_ns);
 }
 
-/* Closes so many of those who have logged in, whoever it meets. */
+/* Closes a part of the sessions that have logged in, drawn at random. */
 static void drop_some(struct dsql_front *front, double part)
 {
     struct dsql_rng *rng = &front->faults.of[DSQL_FAULT_DROP].rng;

@@ -53,7 +53,7 @@
 
 /* What the endpoint is like. */
 struct dsql_local_options {
-    /* Its name, in the certificate and in tokens, beside localhost; empty: that of a cluster,
+    /* The name in the certificate and in tokens, beside localhost; empty: that of a cluster,
      * chosen at the start (cluster_name.h). */
     char host[254];
     const char *roots; /* the system's file of trusted authorities; NULL if there is none */
@@ -101,20 +101,21 @@ struct dsql_session {
     struct dsql_mono began;
     struct dsql_deferred_free ending;
     enum dsql_session_state state;
-    bool admitted;       /* counts against open_max */
-    bool asked_gss;      /* for GSS encryption, which is granted never and may be asked once */
-    bool direct;         /* TLS without an SSLRequest */
-    bool overdue;        /* past its lifetime; goes when its transaction has ended */
-    bool waited;         /* a latency that was asked for has passed */
-    bool has_settings;   /* PostgreSQL's session differs from a fresh one in its settings, */
-    bool has_prepared;   /* or by PREPARE: it can't be given to another client */
+    bool admitted;  /* counts against open_max */
+    bool asked_gss; /* for GSS encryption, which is granted never and may be asked once */
+    bool direct;    /* TLS without an SSLRequest */
+    bool overdue;   /* past its lifetime; goes when its transaction has ended */
+    bool waited;    /* a latency that was asked for has passed */
+    /* How PostgreSQL's session differs from a fresh one: it can't be given to another client. */
+    bool has_settings;
+    bool has_prepared;   /* by PREPARE */
     bool unsynced;       /* something of the extended protocol is under way without a Sync */
     bool mapped;         /* the role to who signed the token */
     bool renews;         /* a role's settings: sessions opened before are out of date */
     bool cut_implicit;   /* the COMMIT that was struck is the end of a statement of its own */
     bool ddl;            /* a statement of DDL is under way, or its transaction is open */
-    uint32_t blocked;    /* for how many rounds of unblock.c it has waited for DDL, ... */
-    uint64_t blocked_in; /* ... the last of which was this */
+    uint32_t blocked;    /* for how many rounds of unblock.c it has waited for DDL */
+    uint64_t blocked_in; /* the last of these rounds */
     enum dsql_cut cut;
     uint32_t cut_after; /* so many ReadyForQuery messages */
     uint32_t awaiting;  /* ReadyForQuery messages still to come */

@@ -1,4 +1,5 @@
-/* Logging in: the startup packet, room for one more, the token, and who may be whom. */
+/* Logging in: the startup packet, room for one more, the token, and which identity may have which
+ * role. */
 #include <stdio.h>
 
 #include "base/rng.h"

@@ -5,9 +5,9 @@
  * A change concerns a session that has used something of the names in the statement of DDL. CREATE
  * of something new and DROP of a table, view or sequence leave nothing of which a session could
  * have an old picture, and concern no session. A change whose names are not known (DROP SCHEMA,
- * GRANT of a role, the end of an index build) concerns everybody. Of those whom it concerns, a part
- * (`chance`) meets it, each after a time of its own up to `delay`: the first statement that reads
- * or writes, or the COMMIT, fails once.
+ * GRANT of a role, the end of an index build) concerns every session. Of the sessions that it
+ * concerns a part (`chance`) meets it, each after a time of its own up to `delay`: the first
+ * statement that reads or writes, or the COMMIT, fails once.
  *
  * Single-threaded.
  */
@@ -24,7 +24,7 @@ enum {
 };
 
 struct dsql_stale_options {
-    double chance;    /* that a session whom a change concerns meets it; 1 unless told */
+    double chance;    /* that a session which a change concerns meets it; 1 unless told */
     double own;       /* that the session that made the change does; 0 unless told */
     int64_t delay_ns; /* the longest time until one does; 0 unless told */
 };

@@ -34,7 +34,8 @@ static bool is_idle_in_block(const struct dsql_session *session)
            session->tx.state == DSQL_SQL_TX_BLOCK && session->backend->hidden == 0;
 }
 
-/* Its locks go, and its client is in a transaction still: an empty one, that ends with OC001. */
+/* The session loses its locks, and its client stays in a transaction: an empty one, that ends with
+ * OC001. */
 static void give_way(struct dsql_session *session)
 {
     struct dsql_backend *backend = session->backend;

@@ -1,7 +1,7 @@
 /*
  * DDL is the one thing that takes real locks in PostgreSQL, and no session may wait for another.
  * While a client's DDL is under way or its transaction is open, the front asks PostgreSQL every few
- * milliseconds who waits for whom, and one of the two gives way:
+ * milliseconds which session waits for which, and one of the two gives way:
  *
  * - DDL waits for a transaction that is open and idle: that transaction is rolled back where it
  *   stands, and its client learns it by OC001 from its next statement or its COMMIT.

@@ -179,9 +179,9 @@ static void make_room(int32 wanted)
 
 /*
  * An entry of the same object goes if the new one stands for it as well (J2). The new transaction
- * sees all of them that conflict with it, or it would not be here: so whoever does not see them
- * does not see it either. Key shares do not conflict with each other and must be looked at one by
- * one.
+ * sees all of them that conflict with it, or it would not be here: so a transaction that does not
+ * see them does not see it either. Key shares do not conflict with each other and must be looked at
+ * one by one.
  */
 static bool is_covered(const struct entry *old, uint8 mode, Snapshot snapshot)
 {

@@ -1,6 +1,6 @@
 /*
- * The box: what keeps whoever sends SQL away from the machine, whatever way the SQL takes (a query,
- * a prepared statement, the body of a function, a function-call message) and whoever sends it. It
+ * The box: what keeps SQL away from the machine, whatever way it takes (a query, a prepared
+ * statement, the body of a function, a function-call message) and in whose session it runs. The box
  * holds for every session of a PostgreSQL that serves connections, the endpoint's own included;
  * only single-user mode, in which the cluster is made, is outside.
  *

@@ -1,5 +1,5 @@
 /*
- * Roles. PostgreSQL 15 lets whoever has CREATEROLE, as admin does, hand out membership in every
+ * Roles. PostgreSQL 15 lets a role with CREATEROLE, as admin is, hand out membership in every
  * role that is no superuser, those that reach files and programs among them. Here roles of
  * PostgreSQL's own (pg_*), ours (dsql_*) and superusers are neither given nor taken, nor changed,
  * and no role gets an attribute that reaches beyond the database.

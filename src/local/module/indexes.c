@@ -153,7 +153,7 @@ static void add_column(StringInfo shown, const FormData_pg_attribute *column, in
 }
 
 /* All columns that are not in the key, as an INCLUDE; nothing if there are none. The table is not
- * locked: whoever asks for a definition waits for nobody. */
+ * locked: asking for a definition never waits. */
 static void add_included(StringInfo shown, const FormData_pg_index *index)
 {
     int count = 0, columns = columns_of(index->indrelid);

@@ -22,9 +22,9 @@
  * How it works. An UPDATE inserts the new version and only remembers that the old one goes; DELETE
  * and row locks are only remembered. Until COMMIT all old versions are untouched in the heap: no
  * row is ever locked, so no transaction waits. What a transaction itself deleted is hidden from it
- * by the access method. At COMMIT its effects are compared with those of everybody who committed
- * since its snapshot. Whoever conflicts fails; otherwise the effects are logged and the deletes
- * carried out.
+ * by the access method. At COMMIT its effects are compared with those of all transactions that
+ * committed since its snapshot. A transaction that conflicts fails; the effects of any other are
+ * logged and its deletes carried out.
  *
  * This is compiled against PostgreSQL's headers and follows its rules: errors are thrown with
  * ereport(), memory belongs to contexts, a backend is single-threaded.

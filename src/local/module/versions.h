@@ -31,10 +31,10 @@ struct dsql_version_id {
 struct dsql_version {
     struct dsql_version_id id; /* the hash key */
     uint8 modes;               /* enum dsql_mode, or'ed */
-    bool gone;                 /* deleted or replaced by this transaction ... */
-    CommandId gone_at;         /* ... in this command */
-    bool stands_for_another;   /* a version of our own, replacing ... */
-    ItemPointerData identity;  /* ... this one of the snapshot */
+    bool gone;                 /* deleted or replaced by this transaction */
+    CommandId gone_at;         /* the command that did it */
+    bool stands_for_another;   /* a version of our own, which replaces another */
+    ItemPointerData identity;  /* the replaced version of the snapshot */
     ItemPointerData
         successor; /* of an identity: the version of our own that replaced it, if valid */
 };

@@ -1,6 +1,6 @@
 /*
  * The wall around the private PostgreSQL: what the kernel keeps its processes from, whatever SQL
- * they were made to run and whoever they think they are. It stands behind the rules of the module
+ * they were made to run and as which role. The wall stands behind the rules of the module
  * inside PostgreSQL and does not know them.
  *
  * 1. No process behind it gains privileges (no_new_privs).

@@ -249,7 +249,7 @@ static enum dsql_rc name_default_storage(struct dsql_sql_scan *scan,
     if (!dsql_sql_token_is(token, "storage") || !dsql_sql_token_is(st->before, "set"))
         return DSQL_OK;
     struct dsql_sql_token kind = dsql_sql_lex(&ahead);
-    static_assert(sizeof DSQL_LOCAL_DEFAULT_STORAGE == sizeof "default", "replaced in place");
+    static_assert(sizeof(DSQL_LOCAL_DEFAULT_STORAGE) == sizeof("default"), "replaced in place");
     if (!dsql_sql_token_is(kind, "default"))
         return DSQL_OK;
     enum dsql_rc rc = own_text(scan, lx->text);
