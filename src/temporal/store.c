@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "pool/pool.h"
+#include "schema/schema.h"
 
 void dsql_store_options_default(struct dsql_store_options *options)
 {
@@ -213,4 +214,10 @@ void dsql_store_rollback(struct dsql_store_tx *tx)
 struct dsql_tx *dsql_store_tx_of(struct dsql_store_tx *tx)
 {
     return tx->tx;
+}
+
+enum dsql_rc dsql_store_verify_schema(struct dsql_store *store, int64_t wait_ns,
+                                      struct dsql_err *err)
+{
+    return dsql_schema_verify_pool(&dsql_schema_store, store->pool, wait_ns, err);
 }

@@ -1,7 +1,7 @@
 /*
- * local: Aurora DSQL on your desk. A front that speaks TLS and PostgreSQL's protocol to clients,
- * enforces the service's rules, and passes the rest to a private PostgreSQL. One process, one event
- * loop, no thread per connection.
+ * The front of `dsql local`: it speaks TLS and PostgreSQL's protocol to clients, enforces the
+ * service's rules, and passes the rest to a private PostgreSQL. One process, one event loop, no
+ * thread per connection. The other parts are in local.h.
  *
  *     front.c      limits, counting
  *     accept.c     new connections, and those before login
@@ -10,15 +10,11 @@
  *     reading.c    long query strings, which a thread of their own reads
  *     rewrite.c    what goes to PostgreSQL in the place of a statement
  *     backend.c    sessions at PostgreSQL, shared by the clients
- *     unblock.c    no session waits for DDL; builds.c  indexes that take their time
- *     aside.c      the connection of the front's own that both use
- *     fault.c      faults on request; strike.c   those at COMMIT
+ *     unblock.c    no session waits for DDL
+ *     aside.c      the connection of the front's own that unblock.c and fault/builds.c use
+ *     names.c      what a client has prepared; stale.c  who meets OC001 when the catalogue changes
+ *     counts.c     what the endpoint has seen, for status and metrics
  *     control.c    the socket that `dsql local fault` and its like speak to
- *     sql_*.c      what Aurora DSQL thinks of a statement
- *     postgres.c   the PostgreSQL behind; certificate.c the TLS in front
- *     cluster_name.c what the endpoint is called; trust_files.c what clients trust
- *     cluster.c    its files; program.c how its programs are run; wall.c what they are kept from
- *     folder*.c    the endpoint's folder: whose it is, its files, removing it
  *
  * This header is what those files share.
  */

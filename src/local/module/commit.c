@@ -3,7 +3,6 @@
 
 #include "local/module/adjudicate.h"
 #include "local/module/catalog.h"
-#include "local/module/commit.h"
 #include "local/module/keys.h"
 #include "local/module/sizes.h"
 #include "local/module/versions.h"

@@ -10,7 +10,6 @@
  */
 #include "local/module/module.h"
 
-#include "local/module/gate.h"
 #include "local/process/first_sql.h"
 
 /* The struct of a connection is the same without Kerberos, whose headers are then not needed. */

@@ -3,13 +3,10 @@
 #include "local/module/adjudicate.h"
 #include "local/module/box.h"
 #include "local/module/catalog.h"
-#include "local/module/commit.h"
 #include "local/module/dialect.h"
 #include "local/module/explain.h"
-#include "local/module/gate.h"
 #include "local/module/indexes.h"
 #include "local/module/job.h"
-#include "local/module/table_am.h"
 
 #include <executor/executor.h>
 #include <fmgr.h>

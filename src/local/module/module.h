@@ -42,4 +42,9 @@ extern int dsql_log_entries; /* room in the shared log */
 /* Whether DDL is running: it has real locks and sees what is committed, as in plain PostgreSQL. */
 bool dsql_in_ddl(void);
 
+/* Called once, in the postmaster, when the module is loaded. */
+void dsql_commit_init(void);   /* watches the ends of transactions */
+void dsql_table_am_init(void); /* makes the access method out of PostgreSQL's heap */
+void dsql_gate_init(void);     /* reads the secrets of this run: only the endpoint may connect */
+
 #endif

@@ -9,7 +9,6 @@
 
 #include "local/module/keys.h"
 #include "local/module/sizes.h"
-#include "local/module/table_am.h"
 #include "local/module/versions.h"
 
 #include <access/heapam.h>
