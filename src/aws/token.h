@@ -84,7 +84,7 @@ struct dsql_token_key {
     const struct dsql_secret *secret_access_key;
     const struct dsql_secret *session_token; /* NULL or empty: tokens must not carry one either */
     struct dsql_wall valid_until;            /* the end of the session; 0 for never */
-    struct dsql_span arn;                    /* who it belongs to; for the HINT */
+    struct dsql_span arn;                    /* the identity that signed; for the HINT */
     bool may_connect, may_connect_admin;
 };
 

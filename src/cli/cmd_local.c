@@ -10,7 +10,7 @@
 
 enum { DEFAULT_PORT = 15432 };
 
-/* Written whole or not at all: who waits for the file may read it at once. */
+/* Writes the file whole or not at all: a program that waits for it may read it at once. */
 static enum dsql_rc write_file(const char *path, struct dsql_span text, struct dsql_err *err)
 {
     char draft[512];
@@ -33,7 +33,7 @@ static enum dsql_rc check_ready_file(const char *path, struct dsql_err *err)
         return DSQL_OK;
     if (path[0] == '\0' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
         return dsql_err_set(err, DSQL_INVALID, "--ready-file=%s is no file", path);
-    /* Under another name: who waits for the file must not find an empty one. */
+    /* Under another name: a program that waits for the file must not find an empty one. */
     char trial[PATH_MAX];
     int len = snprintf(trial, sizeof(trial), "%s.trial", path);
     if (len < 0 || (size_t)len >= sizeof(trial))

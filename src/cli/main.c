@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     }
     /* A full disk must not look like success. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (errno != EPIPE) /* who stops reading knows it */
+        if (errno != EPIPE) /* a reader that stopped reading knows it */
             fprintf(stderr, "dsql: can't write the output: %s\n", strerror(errno));
         return DSQL_EXIT_FAILED;
     }

@@ -85,8 +85,8 @@ static bool is_host(struct dsql_span s, bool in_brackets)
     return s.len > 0 && s.len <= 253;
 }
 
-/* host:port or [v6]:port. Who connects may leave the port out; who listens may leave the choice to
- * the system, with port 0. */
+/* host:port or [v6]:port. A program that connects may leave the port out; one that listens may
+ * leave the choice to the system, with port 0. */
 static bool is_address(struct dsql_span s, bool listens)
 {
     struct dsql_span host, port;

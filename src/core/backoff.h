@@ -1,6 +1,6 @@
 /*
- * How long to wait before trying again: doubling from a base to a cap, partly random so that many
- * who failed together do not come back together. Pure; randomness is passed in.
+ * How long to wait before trying again: doubling from a base to a cap, partly random so that
+ * those that failed together do not come back together. Pure; randomness is passed in.
  */
 #ifndef DSQL_CORE_BACKOFF_H
 #define DSQL_CORE_BACKOFF_H

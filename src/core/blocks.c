@@ -181,7 +181,7 @@ int64_t dsql_blocks_full_rate(const struct dsql_blocks *b)
     return b->config.rate * DSQL_PERMIT;
 }
 
-/* After throttling everybody's flow is as much lower as the rate is. */
+/* After throttling each owner's flow is as much lower as the rate is. */
 int64_t dsql_blocks_flow_in_effect(const struct dsql_blocks *b)
 {
     int64_t flow = sure(b, DSQL_FLOW);
@@ -432,8 +432,8 @@ static void add_permits(struct dsql_blocks *b, struct dsql_registry_op *op, stru
 {
     struct dsql_permit_plan plan = dsql_permit_plan_now(b, now);
     if (!plan.hurried && (plan.surplus || b->pace.refusals > 1)) {
-        /* Giving back never conflicts with anybody; taking can wait. A first refusal only says that
-         * the view was old, and brought a new one. */
+        /* Giving back never conflicts with another owner; taking can wait. A first refusal only
+         * says that the view was old, and brought a new one. */
         plan.flow = dsql_least(plan.flow, b->held.flow);
         plan.purse = dsql_least(plan.purse, b->held.purse_most - plan.give + plan.draw);
     }

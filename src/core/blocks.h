@@ -13,13 +13,13 @@
  * A beat is a random number, fresh for each request: no other process writes the same one. So a
  * refusal that shows our own beat in the table answers a copy of a request that was applied. One
  * that shows a beat we never wrote means that another process has our identity (a cloned machine):
- * the process that writes second takes a new identity, and begins anew. An identity joins once; who
- * lost its block comes back under another.
+ * the process that writes second takes a new identity, and begins anew. An identity joins once; an
+ * owner that lost its block comes back under another.
  *
  * Connects: a block brings a flow of permits into the owner's purse, so opening costs no request as
- * long as the flow that goes with its share of the slots is enough. Who needs more than that soon
- * is *hurried*: it draws from the pot, takes what is free of its share of the rate, and gives it
- * back when it is done.
+ * long as the flow that goes with its share of the slots is enough. An owner that needs more than
+ * that soon is *hurried*: it draws from the pot, takes what is free of its share of the rate, and
+ * gives it back when it is done.
  *
  * Invariants: (K1) slots(), the flow and the purse never exceed what the owner's block holds, or
  * held when it was last heard of; (K2) permits are used only while the last confirmed beat is

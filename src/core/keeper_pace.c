@@ -78,7 +78,8 @@ static bool can_make_room(const struct dsql_keeper *k)
     return k->slots.aging > 0 && dsql_slots_held(&k->slots) <= k->granted;
 }
 
-/* Standard mode: whether this moment's share is used up. Who waits does not wait for a tick. */
+/* Standard mode: whether this moment's share is used up. Opens for callers that wait are not held
+ * back until a tick. */
 static bool is_paced(struct dsql_keeper *k)
 {
     if (k->config.tick_ns == 0)

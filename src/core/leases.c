@@ -517,7 +517,8 @@ static bool has_moved(const struct dsql_lease_sight *before, const struct dsql_l
     return now->top > before->top || (now->leases >= before->leases && now->sum != before->sum);
 }
 
-/* After a whole scan, because one lease says little: who renews has old and new ones. (L3) */
+/* After a whole scan, because one lease says little: an owner that renews has old and new ones.
+ * (L3) */
 static bool find_dead(struct dsql_leases *l, struct dsql_mono now)
 {
     bool found = false;

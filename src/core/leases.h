@@ -2,7 +2,7 @@
  * One process's side of the protocol `leases`: a counter for the cluster, one lease for each
  * connection, one counter of connects for each second, as the Go plugin writes them, so that both
  * may share a table. Requests out, answers in, time passed in. The format needs wall clocks (a
- * second's counter, ttl_epoch); who is dead is decided without them.
+ * second's counter, ttl_epoch); which owner is dead is decided without them.
  *
  * Three things are added. Leases are renewed, and carry owner and beat, so that they say something
  * about live connections. The counter says beside the sum how many of it are *ours*, renewed ones:

@@ -14,7 +14,7 @@ enum {
 static int64_t needed(const struct dsql_blocks *b, struct dsql_mono now)
 {
     if (b->need.draining || !b->need.active)
-        return 0; /* who does not ask would only keep permits from others */
+        return 0; /* an owner that does not ask would only keep permits from others */
     int64_t n = dsql_least(b->need.want, dsql_blocks_slots(b, now)) - b->need.used;
     return dsql_most(n, b->need.asked);
 }

@@ -76,8 +76,8 @@ static_assert(_Alignof(struct dsql_conn) >= DSQL_CACHE_LINE && DSQL_CACHE_LINE >
 
 enum dsql_waiter_state { DSQL_WAITER_WAITS, DSQL_WAITER_SERVED, DSQL_WAITER_SENT_AWAY };
 
-/* Who is told that a waiter need not wait any more, where the waiter does not sleep: an event loop.
- * Called by any thread, with no lock held, maybe after the waiter is gone; outlives them all. */
+/* Tells an event loop, whose waiters do not sleep, that one need not wait any more. Called by any
+ * thread, with no lock held, perhaps after the waiter is gone; outlives all its waiters. */
 struct dsql_waker {
     void (*wake)(struct dsql_waker *waker);
 };

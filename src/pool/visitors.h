@@ -5,7 +5,8 @@
  * it is in. The thread that frees a pool waits until no thread has that pool written down.
  *
  * Order: the visitor's store comes before the sequentially consistent write that gives the
- * connection away. Who frees has seen that write (it has the connection), so it sees the store.
+ * connection away. The thread that frees has seen that write (it has the connection), so it sees
+ * the store.
  */
 #ifndef DSQL_POOL_VISITORS_H
 #define DSQL_POOL_VISITORS_H

@@ -9,8 +9,8 @@
  * afterwards.
  *
  * A futex is woken after the waiter was taken out of the queue and told its state. By then the
- * waiter may be gone and its stack frame be something else: a wake that hits nothing, or a stranger
- * who checks its own state again, does no harm.
+ * waiter may be gone and its stack frame be something else: a wake that hits nothing, or another
+ * futex, whose thread looks at its own state again, does no harm.
  */
 #include "base/lock.h"
 #include "pool/pool.h"

@@ -124,7 +124,7 @@ static bool take_bytes(struct dsql_client *client, struct dsql_span bytes)
         if (client->state == DSQL_CLIENT_STARTUP) {
             bool plain = !client->ssl;
             dsql_entry_startup(client, &piece);
-            /* What came behind an SSLRequest was not encrypted: somebody else may have sent it. */
+            /* What came behind an SSLRequest was not encrypted: an attacker may have sent it. */
             if (plain && client->ssl && bytes.len > 0)
                 client->state = DSQL_CLIENT_CLOSING;
         } else if (client->state == DSQL_CLIENT_LOGIN) {

@@ -1,7 +1,7 @@
 /*
  * Who comes in: users of this machine by the kernel's word, and users of the users file by their
- * password (login.c). A connection whose other end belongs to nobody who may come in gets no
- * further than its startup packet.
+ * password (login.c). A connection of a user who may not come in gets no further than
+ * its startup packet.
  *
  * Before login a client costs its structure, what it sent of one startup packet (10 KB) or of one
  * message of a login (1 KB), and with TLS what a handshake takes. There are at most LOGINS_MAX of
@@ -288,7 +288,7 @@ enum dsql_rc dsql_entry_open(struct dsql_proxy *proxy, struct dsql_err *err)
                            o->socket_folder, (unsigned)o->port);
         if (len < 0 || (size_t)len >= sizeof(proxy->socket_path))
             return dsql_err_set(err, DSQL_INVALID, "the path of the socket is too long");
-        /* Whoever may reach it is asked who it is. */
+        /* All users of the machine may reach the socket: each is asked for the name. */
         rc = dsql_listen_unix(proxy->socket_path, 0777, BACKLOG, &proxy->local.fd, err);
         if (rc) {
             proxy->socket_path[0] = '\0';

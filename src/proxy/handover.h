@@ -24,10 +24,10 @@ struct dsql_proxy;
 
 enum { DSQL_PROXY_LISTENERS = 2 };
 
-/* The old one's side. */
+/* The old process's side. */
 struct dsql_handover {
     struct dsql_proxy *proxy;
-    char path[108]; /* empty: nobody can take over */
+    char path[108]; /* empty: no process can take over */
     struct dsql_watch listener, successor;
     bool done; /* a successor serves */
 };
@@ -38,8 +38,8 @@ DSQL_MUST_USE enum dsql_rc dsql_handover_open(struct dsql_handover *handover,
                                               struct dsql_err *err);
 void dsql_handover_close(struct dsql_handover *handover);
 
-/* The new one's side. Asks the process at the path for its listeners. *socket is what
- * dsql_handover_finish() needs, or -1 if nobody is there. */
+/* The new process's side. Asks the process at the path for its listeners. *socket is what
+ * dsql_handover_finish() needs, or -1 if no process answers. */
 DSQL_MUST_USE enum dsql_rc dsql_handover_ask(const char *path, int fds[DSQL_PROXY_LISTENERS],
                                              size_t *count, int *socket, struct dsql_err *err);
 /* This process serves; returns when the other one has stopped accepting, and closes the socket. */

@@ -98,7 +98,7 @@ static struct dsql_stream stream_of(const struct dsql_server *server)
 /*
  * Whether a connection that was idle is still good: nothing to be read, and no end. Its socket is
  * watched while it is idle, too, and told of before clients are: without an event nothing has come.
- * Edges are watched, so that an event which nobody reads does not come again.
+ * Edges are watched, so that an event whose data is not read does not come again.
  */
 static bool is_alive(struct dsql_server *server)
 {
@@ -169,7 +169,7 @@ static void give_back(struct dsql_server *server)
 
 /* ------------------------------------------------------------ waiting in line */
 
-/* Without memory for the timer nobody's wait ends before the next client joins the line. */
+/* Without memory for the timer no wait ends before the next client joins the line. */
 static void start_timer(struct dsql_proxy_role *role, int64_t after_ns)
 {
     enum dsql_rc rc = dsql_loop_start(&role->proxy->loop, &role->wait_timer, after_ns);
@@ -315,7 +315,7 @@ static void wait_over(struct dsql_timer *timer)
     }
 }
 
-/* Called by whoever settles a waiter: the pool's opener, or the loop itself. */
+/* Called by the thread that ends a wait: the pool's opener, or the loop itself. */
 static void wake(struct dsql_waker *waker)
 {
     struct dsql_proxy *proxy = DSQL_CONTAINER_OF(waker, struct dsql_proxy, waker);
@@ -543,7 +543,7 @@ static void server_ready(struct dsql_watch *watch, uint32_t events)
     enum dsql_stream_state state = DSQL_STREAM_GOES_ON;
     /* The end of the stream makes one event, which may be that of the last bytes. */
     bool ends = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
-    if (!client) { /* idle: whoever is lent it next looks */
+    if (!client) { /* idle: looked at before it is lent again */
         server->suspect = true;
         return;
     }

@@ -145,8 +145,8 @@ static void draw_asserts(struct dsql_sim_scenario *s, int64_t wanted, int64_t ov
     if (rate > s->budget.rate)
         rate = s->budget.rate;
     /* All that is wanted can be held, renewing it takes a quarter of the rate at most, and few
-     * connects take too long. Who wants more than its target, because callers wait, is in a hurry
-     * all the time, and a small pot of permits serves few of those. */
+     * connects take too long. A process that wants more than its target, because callers wait, is
+     * in a hurry all the time, and a small pot of permits serves few of those. */
     bool fits = shared && s->budget.rate <= s->cluster.rate &&
                 s->cluster.connect_latency_ns + 5 * s->cluster.connect_tail_ns <=
                     s->pool.connect_timeout_ns &&

@@ -42,7 +42,7 @@ int64_t dsql_sim_process_to_world(const struct dsql_sim_process *process, int64_
 {
     if (ns > INT64_C(365) * 24 * DSQL_H)
         return ns;
-    /* Rounded up: who wakes a moment early would only have to sleep again. */
+    /* Rounded up: a process that wakes a moment early only has to sleep again. */
     return (int64_t)((double)ns * MILLION / (double)(MILLION + process->drift_ppm)) + 1;
 }
 
@@ -155,7 +155,8 @@ static void connect_answered(struct dsql_sim_kernel *kernel, void *arg)
     dsql_sim_process_wake(process);
 }
 
-/* The cluster closes it: too old, or dropped. An idle socket is watched; who uses it finds out. */
+/* The cluster closes the connection: too old, or dropped. An idle socket is watched; a caller that
+ * has the connection finds out. */
 static void cluster_hangs_up(struct dsql_sim_kernel *kernel, void *arg)
 {
     struct dsql_sim_conn *conn = arg;

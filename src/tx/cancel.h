@@ -10,7 +10,7 @@
 /* Readable once it was fired; -1 for NULL, which poll() ignores. */
 int dsql_cancel_fd(const struct dsql_cancel *cancel);
 
-/* Who has to be told. Memory of the caller's, from watch to unwatch. */
+/* A function that a cancellation calls. Memory of the caller's, from watch to unwatch. */
 struct dsql_cancel_watch {
     void (*fired)(void *arg); /* from the thread that fires or watches; twice at most */
     void *arg;

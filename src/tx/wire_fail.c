@@ -142,7 +142,7 @@ void dsql_wire_fail_answered(struct dsql_wire *wire, const struct dsql_wire_entr
     struct dsql_verdict verdict = dsql_classify(phase, sqlstate, message, hint);
     if (is_about_prepared(entry, sqlstate, message))
         verdict = (struct dsql_verdict){.rc = DSQL_SCHEMA_CHANGED, .stale_plan = true};
-    /* A session that ends says so to whatever it is doing; who relays its words may not keep their
+    /* A session that ends says so to whatever it is doing; a relay may not keep their
      * order. So with COMMIT on its way nothing is certain. */
     if ((verdict.rc == DSQL_LOST || ends_session(result)) && commit_in_flight(wire))
         verdict.rc = DSQL_COMMIT_UNKNOWN;

@@ -265,7 +265,7 @@ enum dsql_rc dsql_visibility_compact(struct dsql_visibility *visibility,
     c.reads.read_only = false;
     c.reads.settle = NULL;
     c.writes = c.reads;
-    c.writes.retry.max_retries = 0; /* who conflicts has been overtaken */
+    c.writes.retry.max_retries = 0; /* a compaction that conflicts has been overtaken */
     enum dsql_rc rc = merge_counters(&c);
     if (!rc)
         rc = sweep(&c);

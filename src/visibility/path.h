@@ -8,7 +8,8 @@
  *      conjunct whether every run of the ranges fulfils it.
  *
  * A path that *collects* reads a range of values: its runs come in the order of these, and are
- * sorted when all are there. It is for few runs; who meets too many takes a path that does not.
+ * sorted when all are there. It is for few runs; a query that meets too many takes a path that does
+ * not.
  */
 #ifndef DSQL_VISIBILITY_PATH_H
 #define DSQL_VISIBILITY_PATH_H

@@ -1,7 +1,7 @@
 /*
- * Faults on request: which are in force, and whether one strikes now. Pure decisions; who asks does
- * what the fault says. Each fault has a stream of chance of its own, so that the same seed strikes
- * the same transactions whatever other faults are in force.
+ * Faults on request: which are in force, and whether one strikes now. Pure decisions; the caller
+ * does what the fault says. Each fault has a stream of chance of its own, so that the same seed
+ * strikes the same transactions whatever other faults are in force.
  *
  * Single-threaded.
  */

@@ -12,9 +12,9 @@
  * with at least as much and is unseen by at least as many, or the floor. A transaction whose
  * snapshot does not see all transactions below the floor fails whatever it did.
  *
- * A row has as many identities as there are snapshots. Who only shares the key of a version may
- * commit although another replaced that version meanwhile. Its share then goes to the version that
- * is there now: the entry of the replacement says which one.
+ * A row has as many identities as there are snapshots. A transaction that only shares the key of a
+ * version may commit although another replaced that version meanwhile. Its share then goes to the
+ * version that is there now: the entry of the replacement says which one.
  */
 #ifndef DSQL_LOCAL_MODULE_ADJUDICATE_H
 #define DSQL_LOCAL_MODULE_ADJUDICATE_H

@@ -81,7 +81,8 @@ static void check_relation(const RangeVar *relation)
         dsql_box_refuse("a temporary relation");
 }
 
-/* A table of the heap takes no part in the comparison at COMMIT: who writes there waits for others.
+/* A table of the heap takes no part in the comparison at COMMIT: a session that writes there waits
+ * for others.
  */
 static void check_table(const CreateStmt *table)
 {

@@ -28,7 +28,7 @@ static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *
     return ok;
 }
 
-/* Number, name, dates and key; who signs it comes later. */
+/* Number, name, dates and key; the issuer comes later. */
 static X509 *begin(EVP_PKEY *key, const char *common_name)
 {
     X509 *certificate = X509_new();

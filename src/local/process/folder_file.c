@@ -83,7 +83,8 @@ enum dsql_rc dsql_folder_write(const struct dsql_folder *folder, const char *nam
     assert(len > 0 && (size_t)len < sizeof(draft));
     (void)unlinkat(folder->dir, draft, 0); /* of a start that was killed */
     int fd = openat(folder->dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    /* fchmod: whatever the umask. rename: who has the old file open or mapped keeps it. */
+    /* fchmod: whatever the umask. rename: a process that has the old file open or mapped keeps it.
+     */
     bool ok = fd >= 0 && write_all(fd, bytes) && fchmod(fd, mode) == 0;
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
