@@ -78,6 +78,11 @@ foreach(source IN LISTS sources)
             "CORPUS=${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}")
     endif()
 endforeach()
+# The proxy is fuzzed with a pool that is none.
+foreach(function dsql_checkout_try dsql_pool_return dsql_pool_discard dsql_pool_discard_as dsql_pool_stats dsql_conn_pg
+        PQregisterEventProc PQsetInstanceData PQinstanceData PQsocket PQsslStruct)
+    target_link_options(proxy_fuzz PRIVATE -Wl,--wrap=${function})
+endforeach()
 
 # Programs that the scripts below run. OpenSSL's macros cast const away in them.
 file(GLOB sources CONFIGURE_DEPENDS tests/integ/*/*.c)

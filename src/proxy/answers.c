@@ -104,7 +104,9 @@ void dsql_answers_copy_in(struct dsql_answers *answers)
     uint32_t kept = 1, i = 1;
     while (i < answers->count && dsql_answers_at(answers, i)->kind == DSQL_ANSWER_SYNC)
         i++;
-    bool ended = i < answers->count && dsql_answers_at(answers, i)->kind == DSQL_ANSWER_COPY_END;
+    bool ended = i < answers->count;
+    if (ended) /* any other message ends COPY too, with an error, and is not answered */
+        dsql_answers_at(answers, i)->kind = DSQL_ANSWER_COPY_END;
     /* Syncs carry nothing that has to be released. */
     for (; i < answers->count; i++)
         *dsql_answers_at(answers, kept++) = *dsql_answers_at(answers, i);

@@ -20,7 +20,7 @@ enum dsql_answer_kind {
     DSQL_ANSWER_CLOSE,
     DSQL_ANSWER_SYNC,
     DSQL_ANSWER_QUERY,    /* or a function call: everything up to ReadyForQuery */
-    DSQL_ANSWER_COPY_END, /* CopyDone or CopyFail: a mark, without an answer of its own */
+    DSQL_ANSWER_COPY_END, /* what ends COPY: a mark, without an answer of its own */
 };
 
 /* What the message does to the client's names once it is answered. */

@@ -574,11 +574,15 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
     }
     if (answer_alone(client, piece->type))
         return true;
-    if (is_copy(piece->type)) {
+    bool ends_copy = client->answers.copying && piece->type != DSQL_PG_FE_SYNC &&
+                     piece->type != DSQL_PG_FE_FLUSH; /* what is not data ends it as an error */
+    if (is_copy(piece->type) || ends_copy) {
         relay_copy(client, piece);
         return true;
     }
-    if (!dsql_replay_admits(client) || dsql_answers_are_uncertain(&client->answers) ||
+    bool names = piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_FLUSH;
+    if (!dsql_replay_admits(client, piece->type) ||
+        (names && dsql_answers_are_uncertain(&client->answers)) ||
         client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client))
         return false;
     if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&

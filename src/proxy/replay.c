@@ -168,11 +168,17 @@ static bool is_between(const struct dsql_client *client)
     return client->tx == DSQL_PG_IDLE && !client->segment_open && !client->answers.skipping;
 }
 
-bool dsql_replay_admits(struct dsql_client *client)
+bool dsql_replay_admits(struct dsql_client *client, uint8_t type)
 {
     const struct dsql_replay *replay = client->replay;
-    if (replay)
-        return replay->feeding || (replay->phase == RECORDING && !replay->closed);
+    if (replay && !replay->feeding && (replay->phase != RECORDING || replay->closed))
+        return false;
+    if (replay) {
+        bool query = type == DSQL_PG_FE_QUERY || type == DSQL_PG_FE_FUNCTION_CALL;
+        if (query && client->segment_open && !replay->feeding)
+            let_go(client); /* an error in front of it would skip it: it might end nothing */
+        return true;
+    }
     if (client->proxy->options.retries == 0 || !is_between(client))
         return true;
     if (client->answers.count == 0) {
@@ -201,8 +207,8 @@ bool dsql_replay_is_late(const struct dsql_client *client)
 void dsql_replay_note(struct dsql_client *client, const struct dsql_pg_piece *piece)
 {
     struct dsql_replay *replay = client->replay;
-    if (!replay || replay->feeding)
-        return;
+    if (!replay || replay->feeding || piece->type == DSQL_PG_FE_FLUSH)
+        return; /* a Flush has no answer that a later run could wait for */
     dsql_strbuf_add(&replay->record, piece->raw);
     if (!piece->first || !piece->last || is_too_big(replay)) {
         let_go(client);

@@ -31,7 +31,7 @@ struct dsql_heard {
 };
 
 /* A message of the client's is about to be relayed; false: not now, it comes again. */
-bool dsql_replay_admits(struct dsql_client *client);
+bool dsql_replay_admits(struct dsql_client *client, uint8_t type);
 /* The message that is being relayed may commit. */
 void dsql_replay_decisive(struct dsql_client *client);
 /* Whether what is being relayed belongs to the decisive part. */

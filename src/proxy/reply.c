@@ -256,14 +256,20 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
     }
 }
 
+/* Marks that come next are over, without waiting for an answer that may not come. */
+static void pass_marks(struct dsql_client *client)
+{
+    struct dsql_answer *next;
+    while ((next = dsql_answers_head(&client->answers)) && next->kind == DSQL_ANSWER_COPY_END) {
+        undo(client, next, false); /* of a message that COPY has read, perhaps */
+        done(client);
+    }
+}
+
 void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece)
 {
     struct dsql_client *client = server->client;
     struct dsql_answer *next = dsql_answers_head(&client->answers);
-    while (next && next->kind == DSQL_ANSWER_COPY_END) {
-        done(client); /* a mark */
-        next = dsql_answers_head(&client->answers);
-    }
     server->heard = true;
     if (next && next->cut && next->purpose == DSQL_FOR_PREPARE && piece->type == DSQL_PG_BE_READY)
         next->purpose = DSQL_FOR_CLIENT;
@@ -278,6 +284,9 @@ void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece)
         take_ready(server, piece);
     else
         take_other(server, piece);
-    if (client->replay && server->client == client)
+    if (server->client != client)
+        return;
+    pass_marks(client);
+    if (client->replay)
         dsql_replay_heard(client, heard);
 }

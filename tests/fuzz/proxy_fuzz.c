@@ -1,0 +1,742 @@
+/*
+ * `dsql proxy` between clients and servers that say anything. Sockets are real, the pool is not:
+ * three connections that are lent in turn, wrapped at link time (cmake/tests.cmake).
+ *
+ * Byte 0 of an input is the mode, byte 1 the seed of what the server decides. Then come steps: a
+ * byte for the client and what happens, a byte for how much, and bytes where there are some.
+ *
+ * With the model (mode bit 2 clear) the server does what PostgreSQL does with messages, and fails
+ * some of them. Checked then: (F1) a statement of the proxy's own names is there when it is used,
+ * and is not there when it is prepared; (F2) no client hears such a name; (F3) a Sync at the end is
+ * answered with ReadyForQuery, as the last thing, and no answer is outstanding then.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <libpq-events.h>
+
+#include "base/link.h"
+#include "pgwire/backend.h"
+#include "pgwire/put_backend.h"
+#include "pgwire/put_frontend.h"
+#include "proxy/proxy.h"
+#include "support/fuzz.h"
+
+enum { CLIENTS = 3, SERVERS = 3, NAMES = 256, STEPS = 400, BOX = 1 << 22 };
+enum { MODE_RETRIES = 1, MODE_STRICT = 2, MODE_WILD = 4, MODE_LOGIN = 8 };
+
+/* A server: the far end of a connection that the pool lends. It stands for PGconn and dsql_conn. */
+struct server {
+    int near, far;
+    bool lent, ended;
+    PGEventProc closes;
+    void *instance;
+    struct dsql_pg_framer in;
+    struct dsql_strbuf out;
+    char names[NAMES][DSQL_SERVER_NAME_MAX];
+    size_t name_count;
+    enum dsql_pg_tx tx;
+    bool skipping, copying, copying_simple;
+};
+
+struct client {
+    struct dsql_client *is; /* NULL: gone */
+    int far;
+    struct dsql_pg_framer heard;
+    bool garbled; /* what it sent can't be followed */
+    char last;    /* the type of the message that it heard last */
+    bool got_ready;
+};
+
+static struct world {
+    struct dsql_proxy proxy;
+    struct dsql_pool pool;
+    struct dsql_manual_clock clock;
+    struct dsql_log log;
+    struct server servers[SERVERS];
+    struct client clients[CLIENTS];
+    struct dsql_pg_limits limits;
+    uint32_t random;
+    uint8_t mode;
+} w;
+
+static unsigned chance(unsigned n)
+{
+    w.random = w.random * 1103515245 + 12345;
+    return (w.random >> 16) % n;
+}
+
+/* ------------------------------------------------------------ the pool */
+
+enum dsql_rc __wrap_dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn);
+void __wrap_dsql_pool_return(struct dsql_conn *conn);
+void __wrap_dsql_pool_discard(struct dsql_conn *conn);
+void __wrap_dsql_pool_discard_as(struct dsql_conn *conn, enum dsql_discard reason);
+void __wrap_dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats);
+PGconn *__wrap_dsql_conn_pg(struct dsql_conn *conn);
+int __wrap_PQregisterEventProc(PGconn *pg, PGEventProc proc, const char *name, void *arg);
+int __wrap_PQsetInstanceData(PGconn *pg, PGEventProc proc, void *data);
+void *__wrap_PQinstanceData(const PGconn *pg, PGEventProc proc);
+int __wrap_PQsocket(const PGconn *pg);
+void *__wrap_PQsslStruct(PGconn *pg, const char *name);
+
+static void pair(int *near, int *far)
+{
+    int fds[2];
+    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
+    assert(!failed);
+    *near = fds[0];
+    *far = fds[1];
+}
+
+static void server_begin(struct server *server)
+{
+    *server = (struct server){.tx = DSQL_PG_IDLE};
+    pair(&server->near, &server->far);
+    dsql_pg_framer_init(&server->in, &w.limits);
+    dsql_strbuf_init_heap(&server->out, BOX);
+}
+
+static void server_end(struct server *server)
+{
+    if (server->closes) {
+        PGEventConnDestroy info = {(PGconn *)(void *)server};
+        (void)server->closes(PGEVT_CONNDESTROY, &info, NULL);
+    }
+    close(server->near);
+    close(server->far);
+    dsql_pg_framer_fini(&server->in);
+    dsql_strbuf_fini(&server->out);
+}
+
+enum dsql_rc __wrap_dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn)
+{
+    assert(pool == &w.pool);
+    for (size_t i = 0, at = chance(SERVERS); i < SERVERS; i++, at = (at + 1) % SERVERS)
+        if (!w.servers[at].lent) {
+            w.servers[at].lent = true;
+            *conn = (struct dsql_conn *)(void *)&w.servers[at];
+            return DSQL_OK;
+        }
+    abort(); /* each client has one at most */
+}
+
+void __wrap_dsql_pool_return(struct dsql_conn *conn)
+{
+    struct server *server = (struct server *)(void *)conn;
+    assert(server->lent);
+    if (!(w.mode & MODE_WILD)) /* X2: nothing is under way on it */
+        assert(server->tx == DSQL_PG_IDLE && !server->skipping && !server->copying);
+    server->lent = false;
+}
+
+void __wrap_dsql_pool_discard_as(struct dsql_conn *conn, enum dsql_discard reason)
+{
+    struct server *server = (struct server *)(void *)conn;
+    (void)reason;
+    assert(server->lent);
+    server_end(server);
+    server_begin(server);
+}
+
+void __wrap_dsql_pool_discard(struct dsql_conn *conn)
+{
+    __wrap_dsql_pool_discard_as(conn, DSQL_DISCARD_BROKEN);
+}
+
+void __wrap_dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
+{
+    assert(pool == &w.pool);
+    *stats = (struct dsql_pool_stats){.opens = SERVERS};
+}
+
+PGconn *__wrap_dsql_conn_pg(struct dsql_conn *conn)
+{
+    return (PGconn *)(void *)conn;
+}
+
+int __wrap_PQregisterEventProc(PGconn *pg, PGEventProc proc, const char *name, void *arg)
+{
+    (void)name;
+    (void)arg;
+    ((struct server *)(void *)pg)->closes = proc;
+    return 1;
+}
+
+int __wrap_PQsetInstanceData(PGconn *pg, PGEventProc proc, void *data)
+{
+    (void)proc;
+    ((struct server *)(void *)pg)->instance = data;
+    return 1;
+}
+
+void *__wrap_PQinstanceData(const PGconn *pg, PGEventProc proc)
+{
+    (void)proc;
+    return ((const struct server *)(const void *)pg)->instance;
+}
+
+int __wrap_PQsocket(const PGconn *pg)
+{
+    return ((const struct server *)(const void *)pg)->near;
+}
+
+void *__wrap_PQsslStruct(PGconn *pg, const char *name)
+{
+    (void)pg;
+    (void)name;
+    return NULL;
+}
+
+/* ------------------------------------------------------------ the model of a server */
+
+static bool is_proxys(struct dsql_span name)
+{
+    return dsql_span_starts(name, DSQL_SPAN("dsql proxy"));
+}
+
+static size_t name_at(const struct server *server, struct dsql_span name)
+{
+    size_t i = 0;
+    while (i < server->name_count && !dsql_span_eq(name, dsql_span_of(server->names[i])))
+        i++;
+    return i;
+}
+
+static void say_error(struct server *server, const char *what, struct dsql_span name)
+{
+    char message[200];
+    (void)snprintf(message, sizeof(message), "prepared statement \"%.*s\" %s", (int)name.len,
+                   name.len ? name.ptr : "", what);
+    const struct dsql_pg_report report = {.severity = DSQL_SPAN("ERROR"),
+                                          .severity_plain = DSQL_SPAN("ERROR"),
+                                          .sqlstate =
+                                              chance(3) ? DSQL_SPAN("42601") : DSQL_SPAN("40001"),
+                                          .message = dsql_span_of(message)};
+    dsql_pg_put_error(&server->out, &report);
+    if (server->tx == DSQL_PG_IN_TX)
+        server->tx = DSQL_PG_FAILED_TX;
+}
+
+static bool fails(struct server *server)
+{
+    if (chance(10) > 0)
+        return false;
+    say_error(server, "is not liked", DSQL_SPAN("x"));
+    return true;
+}
+
+/* False: an error. A text that was parsed once can be parsed again. */
+static bool do_parse(struct server *server, const struct dsql_pg_parse *parse)
+{
+    size_t at = name_at(server, parse->name);
+    bool there = parse->name.len > 0 && at < server->name_count;
+    bool ends = dsql_span_eq(parse->query, DSQL_SPAN("rollback")) ||
+                dsql_span_eq(parse->query, DSQL_SPAN("commit"));
+    if (dsql_span_eq(parse->query, DSQL_SPAN("insert")) ||
+        (server->tx == DSQL_PG_FAILED_TX && !ends)) {
+        say_error(server, "is not liked", DSQL_SPAN("x"));
+        return false;
+    }
+    if (there || server->name_count == NAMES) {
+        say_error(server, "already exists", parse->name);
+        return false;
+    }
+    if (parse->name.len > 0 && parse->name.len < DSQL_SERVER_NAME_MAX)
+        memcpy(server->names[server->name_count++], parse->name.ptr, parse->name.len);
+    dsql_pg_put_parse_complete(&server->out);
+    return true;
+}
+
+static void forget(struct server *server, struct dsql_span name)
+{
+    size_t at = name_at(server, name);
+    if (at == server->name_count)
+        return;
+    memmove(server->names[at], server->names[--server->name_count], sizeof(server->names[at]));
+    memset(server->names[server->name_count], 0, sizeof(server->names[at]));
+}
+
+static bool is_there(struct server *server, struct dsql_span name)
+{
+    bool there = name.len == 0 || name_at(server, name) < server->name_count;
+    assert(there || !is_proxys(name)); /* F1 */
+    if (!there)
+        say_error(server, "does not exist", name);
+    return there;
+}
+
+/* The row that answers dsql_settings_put_read(). */
+static void put_settings(struct server *server)
+{
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, DSQL_PG_BE_DATA_ROW);
+    dsql_pg_msg_count(&msg, DSQL_SETTINGS);
+    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+        dsql_pg_msg_value(
+            &msg, (struct dsql_pg_value){.bytes = chance(8) ? DSQL_SPAN("v") : DSQL_SPAN("other")});
+    dsql_pg_msg_end(&msg);
+}
+
+static void put_copy(struct server *server, uint8_t type)
+{
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, type);
+    dsql_pg_msg_u8(&msg, 0);
+    dsql_pg_msg_u16(&msg, 0);
+    dsql_pg_msg_end(&msg);
+}
+
+/* A command of a query or a portal; false: an error, or COPY goes on. */
+static bool run(struct server *server, struct dsql_span text)
+{
+    static const char *const tags[] = {"SELECT 1", "INSERT 0 1", "UPDATE 1", "SHOW",
+                                       "SET",      "RESET",      "PREPARE",  "EXPLAIN"};
+    if (memmem(text.ptr, text.len, "current_setting", 15)) {
+        put_settings(server);
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
+        return true;
+    }
+    if (dsql_span_eq_nocase(text, DSQL_SPAN("rollback")) ||
+        dsql_span_eq_nocase(text, DSQL_SPAN("commit"))) {
+        server->tx = DSQL_PG_IDLE;
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("COMMIT"));
+        return true;
+    }
+    if (server->tx == DSQL_PG_FAILED_TX || fails(server)) {
+        if (server->tx == DSQL_PG_FAILED_TX)
+            say_error(server, "is ignored", DSQL_SPAN("x"));
+        return false;
+    }
+    if (dsql_span_starts(text, DSQL_SPAN("DEALLOCATE \""))) {
+        struct dsql_span name = dsql_span_from(text, 12);
+        name.len--;
+        if (!is_there(server, name))
+            return false;
+        forget(server, name);
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("DEALLOCATE"));
+    } else if (dsql_span_eq(text, DSQL_SPAN("deallocate all"))) {
+        server->name_count = 0;
+        memset(server->names, 0, sizeof(server->names));
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("DEALLOCATE ALL"));
+    } else if (dsql_span_eq(text, DSQL_SPAN("begin"))) {
+        server->tx = DSQL_PG_IN_TX;
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("BEGIN"));
+    } else if (dsql_span_starts(text, DSQL_SPAN("copy"))) {
+        put_copy(server, DSQL_PG_BE_COPY_IN);
+        server->copying = true;
+        return false;
+    } else {
+        dsql_pg_put_command_complete(&server->out, dsql_span_of(tags[chance(DSQL_COUNT_OF(tags))]));
+    }
+    return true;
+}
+
+static void end_segment(struct server *server)
+{
+    server->skipping = false;
+    dsql_pg_put_ready(&server->out, server->tx);
+}
+
+static void do_query(struct server *server, struct dsql_span text)
+{
+    (void)run(server, text);
+    server->copying_simple = server->copying;
+    if (!server->copying)
+        end_segment(server);
+}
+
+/* A message of the extended protocol; false: an error, the rest up to Sync is skipped. */
+static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
+{
+    switch ((int)msg->type) {
+    case DSQL_PG_FE_PARSE:
+        return do_parse(server, &msg->parse);
+    case DSQL_PG_FE_BIND:
+        if (!is_there(server, msg->bind.statement) || fails(server))
+            return false;
+        dsql_pg_put_empty(&server->out, DSQL_PG_BE_BIND_COMPLETE);
+        return true;
+    case DSQL_PG_FE_DESCRIBE:
+        if (msg->target.object == DSQL_PG_STATEMENT && !is_there(server, msg->target.name))
+            return false;
+        if (msg->target.object == DSQL_PG_STATEMENT)
+            dsql_pg_put_parameter_description(&server->out, NULL, 0);
+        dsql_pg_put_no_data(&server->out);
+        return true;
+    case DSQL_PG_FE_CLOSE:
+        if (msg->target.object == DSQL_PG_STATEMENT)
+            forget(server, msg->target.name);
+        dsql_pg_put_close_complete(&server->out);
+        return true;
+    default:
+        return run(server, dsql_span_eq(msg->execute.portal, DSQL_SPAN("b"))
+                               ? DSQL_SPAN("copy")
+                               : DSQL_SPAN("select")) ||
+               server->copying;
+    }
+}
+
+/* What COPY reads; true: it was for it. */
+static bool do_copy(struct server *server, uint8_t type)
+{
+    if (!server->copying)
+        return type == DSQL_PG_FE_COPY_DATA || type == DSQL_PG_FE_COPY_DONE ||
+               type == DSQL_PG_FE_COPY_FAIL;
+    if (type == DSQL_PG_FE_COPY_DATA || type == DSQL_PG_FE_SYNC || type == DSQL_PG_FE_FLUSH)
+        return true;
+    server->copying = false;
+    bool done = type == DSQL_PG_FE_COPY_DONE && !fails(server);
+    if (done)
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("COPY 1"));
+    else if (type != DSQL_PG_FE_COPY_DONE)
+        say_error(server, "ends COPY", DSQL_SPAN("x"));
+    if (server->copying_simple)
+        end_segment(server);
+    else
+        server->skipping = !done;
+    return true;
+}
+
+static void do_message(struct server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_pg_fe msg;
+    struct dsql_err err;
+    if (do_copy(server, piece->type))
+        return;
+    if (piece->type == DSQL_PG_FE_SYNC) {
+        end_segment(server);
+    } else if (piece->type == DSQL_PG_FE_TERMINATE) {
+        server->ended = true;
+    } else if (server->skipping || piece->type == DSQL_PG_FE_FLUSH) {
+        return;
+    } else if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err) ||
+               msg.type == DSQL_PG_FE_FUNCTION_CALL) {
+        say_error(server, "can't be read", DSQL_SPAN("x"));
+        server->skipping =
+            piece->type != DSQL_PG_FE_QUERY && piece->type != DSQL_PG_FE_FUNCTION_CALL;
+        if (!server->skipping)
+            end_segment(server);
+    } else if (msg.type == DSQL_PG_FE_QUERY) {
+        server->copying_simple = false;
+        do_query(server, msg.query);
+    } else {
+        server->skipping = !do_extended(server, &msg);
+        server->copying_simple = false;
+    }
+}
+
+static void send_all(int fd, struct dsql_span bytes)
+{
+    if (bytes.len > 0)
+        (void)!send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+}
+
+/* Reads what the proxy sent, and answers in the model's way or not at all. */
+static void serve(struct server *server)
+{
+    char chunk[4096];
+    struct dsql_pg_piece piece;
+    struct dsql_err err;
+    ssize_t n;
+    while ((n = recv(server->far, chunk, sizeof(chunk), 0)) > 0) {
+        struct dsql_span in = {chunk, (size_t)n};
+        while (!(w.mode & MODE_WILD) && !dsql_pg_framer_next(&server->in, &in, &piece, &err) &&
+               piece.ready)
+            do_message(server, &piece);
+    }
+    send_all(server->far, dsql_strbuf_span(&server->out));
+    dsql_strbuf_clear(&server->out);
+}
+
+/* ------------------------------------------------------------ clients */
+
+static bool is_gone(const struct client *client)
+{
+    for (const struct dsql_client *at = w.proxy.clients; at; at = at->next)
+        if (at == client->is)
+            return at->state >= DSQL_CLIENT_CLOSING;
+    return true;
+}
+
+static void client_begin(struct client *client)
+{
+    struct dsql_client *made = calloc(1, sizeof(*made));
+    int near;
+    *client = (struct client){.is = made};
+    pair(&near, &client->far);
+    dsql_pg_framer_init(&client->heard, &w.proxy.server_limits);
+    assert(made != NULL);
+    made->proxy = &w.proxy;
+    made->known = !(w.mode & MODE_LOGIN) || chance(2);
+    DSQL_LINK(w.proxy.clients, made);
+    w.proxy.client_count++;
+    dsql_client_begin(made, near);
+    if (w.mode & MODE_LOGIN)
+        return;
+    made->state = DSQL_CLIENT_ACTIVE;
+    made->role = &w.proxy.roles[0];
+    made->settings = dsql_settings_ref(made->role->base);
+    made->initial = dsql_settings_ref(made->role->base);
+    dsql_pg_framer_expect(&made->in, &w.proxy.client_limits);
+}
+
+static void client_end(struct client *client)
+{
+    close(client->far);
+    dsql_pg_framer_fini(&client->heard);
+}
+
+static void listen_to(struct client *client)
+{
+    static char chunk[1 << 16];
+    struct dsql_pg_piece piece;
+    struct dsql_err err;
+    ssize_t n;
+    while ((n = recv(client->far, chunk, sizeof(chunk), 0)) > 0) {
+        struct dsql_span in = {chunk, (size_t)n};
+        while (!(w.mode & (MODE_WILD | MODE_LOGIN)) &&
+               !dsql_pg_framer_next(&client->heard, &in, &piece, &err) && piece.ready) {
+            client->last = (char)piece.type;
+            client->got_ready |= piece.type == DSQL_PG_BE_READY;
+            if (piece.type == DSQL_PG_BE_ERROR && !client->garbled) /* F2 */
+                assert(!memmem(piece.body.ptr, piece.body.len, "dsql proxy", 10));
+        }
+    }
+}
+
+/* A message from a menu; the byte says which, with which name and text. */
+static void put_from_menu(struct dsql_strbuf *out, uint8_t what, uint8_t how)
+{
+    static const char *const texts[] = {"select $1",
+                                        "begin",
+                                        "commit",
+                                        "rollback",
+                                        "set jit to on",
+                                        "deallocate a",
+                                        "deallocate all",
+                                        "select set_config('a', 'b', false)",
+                                        "reset all",
+                                        "insert",
+                                        "copy t",
+                                        "set transaction read only",
+                                        "prepare x",
+                                        "select 1; commit",
+                                        "lock table t in access share mode",
+                                        ""};
+    static const char *const names[] = {"", "a", "b", "dsql"};
+    struct dsql_span text = dsql_span_of(texts[how % 16]), name = dsql_span_of(names[how / 16 % 4]);
+    const struct dsql_pg_bind bind = {.portal = dsql_span_of(names[how / 64]), .statement = name};
+    switch (what % 11) {
+    case 0:
+        dsql_pg_put_query(out, text);
+        break;
+    case 1:
+    case 2:
+        dsql_pg_put_parse(out, &(struct dsql_pg_parse){.name = name, .query = text});
+        break;
+    case 3:
+        dsql_pg_put_bind(out, &bind);
+        break;
+    case 4:
+        dsql_pg_put_execute(out, bind.portal, how % 2);
+        break;
+    case 5:
+        dsql_pg_put_describe(out, how % 2 ? DSQL_PG_STATEMENT : DSQL_PG_PORTAL, name);
+        break;
+    case 6:
+        dsql_pg_put_close(out, how % 2 ? DSQL_PG_STATEMENT : DSQL_PG_PORTAL, name);
+        break;
+    case 7:
+    case 8:
+        dsql_pg_put_sync(out);
+        break;
+    case 9:
+        dsql_pg_put_flush(out);
+        break;
+    case 10:
+        dsql_pg_put_text(out, how % 2 ? DSQL_PG_FE_COPY_FAIL : DSQL_PG_FE_COPY_DATA, name);
+        if (how & 2)
+            dsql_pg_put_empty(out, DSQL_PG_FE_COPY_DONE);
+        break;
+    }
+}
+
+/* ------------------------------------------------------------ the world */
+
+static struct dsql_settings *some_settings(void)
+{
+    struct dsql_settings *made = calloc(1, sizeof(*made));
+    assert(made != NULL);
+    made->refs = 1;
+    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+        made->values[i] = strdup("v");
+        assert(made->values[i] != NULL);
+    }
+    return made;
+}
+
+static void drop_line(void *arg, enum dsql_log_level level, const char *line, size_t len)
+{
+    (void)arg;
+    (void)level;
+    (void)line;
+    (void)len;
+}
+
+static void world_begin(uint8_t mode, uint8_t seed)
+{
+    static const char users[] = "\"app\" \"secret\"\n";
+    struct dsql_err err;
+    struct dsql_proxy *proxy = &w.proxy;
+    w.mode = mode;
+    w.random = seed;
+    dsql_manual_clock_init(&w.clock, (struct dsql_wall){0});
+    (void)snprintf(w.pool.options.connection.user, sizeof(w.pool.options.connection.user), "app");
+    dsql_log_init(&w.log, &w.clock.clock, drop_line, NULL);
+    *proxy = (struct dsql_proxy){.log = &w.log,
+                                 .loopback = {.fd = -1},
+                                 .local = {.fd = -1},
+                                 .wake = {.fd = -1},
+                                 .gone_lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .role_count = 1};
+    proxy->options = (struct dsql_proxy_options){.clients_max = 10,
+                                                 .strict = mode & MODE_STRICT,
+                                                 .retries = mode & MODE_RETRIES ? 2 : 0,
+                                                 .login_ns = DSQL_S,
+                                                 .clock = &w.clock.clock,
+                                                 .operators = "app"};
+    if (mode & MODE_LOGIN)
+        memcpy(proxy->options.users_file, "users", 5);
+    dsql_pg_limits_session(&proxy->client_limits, DSQL_PG_FRONTEND, 1 << 16);
+    dsql_pg_limits_set(&proxy->login_limits, DSQL_PG_FE_PASSWORD, DSQL_SCRAM_MESSAGE_MAX,
+                       DSQL_SCRAM_MESSAGE_MAX);
+    dsql_pg_limits_session(&proxy->server_limits, DSQL_PG_BACKEND, 1 << 20);
+    dsql_pg_limits_session(&w.limits, DSQL_PG_FRONTEND, 1 << 20);
+    bool failed =
+        dsql_loop_init(&proxy->loop, proxy->options.clock, &err) ||
+        dsql_users_parse((struct dsql_span){users, sizeof(users) - 1}, &proxy->users, &err);
+    assert(!failed);
+    proxy->roles[0] =
+        (struct dsql_proxy_role){.proxy = proxy, .pool = &w.pool, .base = some_settings()};
+    for (size_t i = 0; i < SERVERS; i++)
+        server_begin(&w.servers[i]);
+    for (size_t i = 0; i < CLIENTS; i++)
+        client_begin(&w.clients[i]);
+}
+
+/* Until nobody says anything. */
+static void settle(void)
+{
+    for (int i = 0; i < 6; i++) {
+        dsql_manual_clock_advance(&w.clock, DSQL_S);
+        dsql_proxy_turn(&w.proxy, 0);
+        for (size_t k = 0; k < SERVERS; k++)
+            serve(&w.servers[k]);
+        for (size_t k = 0; k < CLIENTS; k++)
+            listen_to(&w.clients[k]);
+    }
+}
+
+static void world_end(void)
+{
+    dsql_proxy_close(&w.proxy);
+    for (size_t i = 0; i < CLIENTS; i++)
+        client_end(&w.clients[i]);
+    for (size_t i = 0; i < SERVERS; i++)
+        server_end(&w.servers[i]);
+    dsql_proxy_fini(&w.proxy);
+}
+
+/* Queries that wait for each other are answered one at a time. */
+static void settle_all(const struct client *client)
+{
+    settle();
+    for (int i = 0; i < STEPS && !is_gone(client) &&
+                    (client->is->held.len > 0 || dsql_replay_is_running(client->is));
+         i++)
+        settle();
+}
+
+/* F3 */
+static void check_end(struct client *client)
+{
+    struct dsql_strbuf out;
+    if (client->garbled || is_gone(client) || (w.mode & (MODE_WILD | MODE_LOGIN)))
+        return;
+    dsql_strbuf_init_heap(&out, BOX);
+    dsql_pg_put_text(&out, DSQL_PG_FE_COPY_FAIL, DSQL_SPAN("end"));
+    dsql_pg_put_sync(&out);
+    settle_all(client);
+    client->got_ready = false;
+    send_all(client->far, dsql_strbuf_span(&out));
+    dsql_strbuf_fini(&out);
+    settle_all(client);
+    if (is_gone(client))
+        return;
+    assert(client->got_ready && client->last == DSQL_PG_BE_READY);
+    assert(client->is->answers.count == 0 && client->is->held.len == 0);
+    assert(!client->is->server || client->is->tx != DSQL_PG_IDLE || client->is->pinned ||
+           client->is->pinned_prepare);
+}
+
+static struct dsql_span take(struct dsql_span *rest, size_t n)
+{
+    struct dsql_span taken = dsql_span_first(*rest, n < rest->len ? n : rest->len);
+    *rest = dsql_span_from(*rest, taken.len);
+    return taken;
+}
+
+/* What happens to a client: bytes, messages of the menu, words of its server, an end. */
+static void step(struct dsql_span *rest)
+{
+    struct dsql_span head = take(rest, 2);
+    if (head.len < 2)
+        return;
+    uint8_t what = (uint8_t)head.ptr[0], many = (uint8_t)head.ptr[1];
+    struct client *client = &w.clients[what % CLIENTS];
+    struct server *server = &w.servers[what / 4 % SERVERS];
+    struct dsql_strbuf out;
+    dsql_strbuf_init_heap(&out, BOX);
+    switch (what / 32) {
+    case 0:
+        client->garbled = true;
+        dsql_strbuf_add(&out, take(rest, many));
+        send_all(client->far, dsql_strbuf_span(&out));
+        break;
+    case 1:
+        if (w.mode & MODE_WILD)
+            send_all(server->far, take(rest, many));
+        break;
+    case 2:
+        (void)shutdown(many % 2 ? server->far : client->far, many & 2 ? SHUT_RDWR : SHUT_WR);
+        client->garbled |= many % 2 == 0;
+        break;
+    default:
+        for (size_t i = 0; i < many % 16u + 1; i++) {
+            struct dsql_span two = take(rest, 2);
+            if (two.len == 2)
+                put_from_menu(&out, (uint8_t)two.ptr[0], (uint8_t)two.ptr[1]);
+        }
+        send_all(client->far, dsql_strbuf_span(&out));
+        break;
+    }
+    if (what & 16)
+        settle();
+    dsql_strbuf_fini(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    struct dsql_span rest = {(const char *)data + 2, size - 2};
+    world_begin(data[0], data[1]);
+    for (int i = 0; i < STEPS && rest.len > 0; i++)
+        step(&rest);
+    settle();
+    for (size_t i = 0; i < CLIENTS; i++)
+        check_end(&w.clients[i]);
+    world_end();
+    return 0;
+}
