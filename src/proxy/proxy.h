@@ -156,10 +156,12 @@ struct dsql_client {
     struct dsql_definitions names;
     struct dsql_statement *unnamed; /* what its unnamed statement is, or NULL */
     struct dsql_definition
-        *deallocates;               /* of the client's names, by the portal bound last; or NULL */
-    bool deallocates_all;           /* the portal bound last does */
-    struct dsql_settings *settings; /* as of its last transaction */
-    struct dsql_settings *initial;  /* what RESET ALL goes back to */
+        *deallocates;       /* of the client's names, by the portal bound last; or NULL */
+    bool deallocates_all;   /* the portal bound last does */
+    uint64_t resets_portal; /* the hash of the portal bound last, if it resets; or 0 */
+    struct dsql_settings_reset resets; /* what it resets */
+    struct dsql_settings *settings;    /* as of its last transaction */
+    struct dsql_settings *initial;     /* what RESET ALL goes back to */
     enum dsql_pg_tx tx;
     bool segment_open;     /* messages of the extended protocol without a Sync yet */
     bool segment_commits;  /* one of them may commit something */

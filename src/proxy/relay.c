@@ -222,6 +222,28 @@ static bool is_begin(struct dsql_span text)
     return !memchr(rest.ptr, ';', rest.len) || dsql_sql_is_end(rest);
 }
 
+/* What the client began with is not what the pool's connection began with: behind a RESET comes
+ * what puts the client's defaults in place. False: the text is none, or all is well. */
+static bool mend_reset(struct dsql_client *client, struct dsql_span text, struct dsql_strbuf *sql)
+{
+    struct dsql_strbuf change;
+    struct dsql_settings_reset reset;
+    if (!dsql_settings_are_reset(text, &reset))
+        return false;
+    dsql_strbuf_init_heap(&change, SQL_MAX);
+    dsql_settings_put_reset(&change, client->role->base, client->initial, reset);
+    bool any = change.len > 0;
+    if (any) {
+        while (text.len > 0 && dsql_sql_is_end(dsql_span_from(text, text.len - 1)))
+            text.len--; /* blanks and semicolons */
+        dsql_strbuf_add(sql, text);
+        dsql_strbuf_addf(sql, "\n; %s", change.ptr); /* a comment at its end ends with the line */
+    }
+    sql->cut |= change.cut;
+    dsql_strbuf_fini(&change);
+    return any;
+}
+
 static void relay_query(struct dsql_client *client, struct dsql_span asked)
 {
     struct dsql_strbuf sql, memory;
@@ -251,16 +273,8 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
         deallocate_name(client, gone, &entry);
     } else if (dsql_sql_begins(text, "deallocate", &rest)) {
         entry.effect = DSQL_EFFECT_ALL;
-    } else if (dsql_sql_is_reset_all(text)) {
-        /* What the client began with is not what the pool's connection began with. */
-        struct dsql_strbuf change;
-        dsql_strbuf_init_heap(&change, SQL_MAX);
-        dsql_settings_put_change(&change, client->role->base, client->initial);
-        if (change.len > 0) {
-            dsql_strbuf_addf(&sql, "RESET ALL; %s", change.ptr);
-            entry.cut = true;
-        }
-        dsql_strbuf_fini(&change);
+    } else {
+        entry.cut = mend_reset(client, text, &sql);
     }
     dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
     expect(client, entry);
@@ -379,6 +393,12 @@ static void note_bound(struct dsql_client *client, const struct dsql_statement *
         dsql_replay_decisive(client);
 }
 
+/* Never 0: that is none. */
+static uint64_t hash_of_portal(struct dsql_span name)
+{
+    return dsql_name_hash(name) | 1;
+}
+
 static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bind,
                        struct dsql_span raw)
 {
@@ -398,6 +418,10 @@ static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bi
                                        : NULL;
     set_deallocates(client, NULL);
     client->deallocates_all = statement && statement->deallocates_all;
+    client->resets_portal = 0;
+    if (statement && statement->resets &&
+        dsql_settings_are_reset(dsql_statement_text(statement), &client->resets))
+        client->resets_portal = hash_of_portal(bind->portal);
     if (gone) {
         bind_deallocate(client, bind, gone);
         return;
@@ -449,7 +473,38 @@ static void relay_close(struct dsql_client *client, const struct dsql_pg_target 
     expect(client, entry);
 }
 
-static void relay_execute(struct dsql_client *client, struct dsql_span raw)
+/* A portal that resets was run: the same behind it, in the extended protocol. */
+static void mend_reset_portal(struct dsql_client *client)
+{
+    static const char name[] = "dsql proxy reset";
+    struct dsql_strbuf sql;
+    struct dsql_answer entry = {.purpose = DSQL_FOR_PREPARE};
+    const struct dsql_pg_bind bind = {.portal = dsql_span_of(name),
+                                      .statement = dsql_span_of(name)};
+    dsql_strbuf_init_heap(&sql, SQL_MAX);
+    dsql_settings_put_reset(&sql, client->role->base, client->initial, client->resets);
+    out_of(client)->cut |= sql.cut;
+    if (sql.len > 0) {
+        put_hidden_close(client, name);
+        dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = bind.statement,
+                                                                  .query = dsql_strbuf_span(&sql)});
+        entry.kind = DSQL_ANSWER_PARSE;
+        expect(client, entry);
+        dsql_pg_put_close(out_of(client), DSQL_PG_PORTAL, bind.portal);
+        entry.kind = DSQL_ANSWER_CLOSE;
+        expect(client, entry);
+        dsql_pg_put_bind(out_of(client), &bind);
+        entry.kind = DSQL_ANSWER_BIND;
+        expect(client, entry);
+        dsql_pg_put_execute(out_of(client), bind.portal, 0);
+        entry.kind = DSQL_ANSWER_EXECUTE;
+        expect(client, entry);
+    }
+    dsql_strbuf_fini(&sql);
+}
+
+static void relay_execute(struct dsql_client *client, const struct dsql_pg_execute *execute,
+                          struct dsql_span raw)
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_EXECUTE};
     if (client->deallocates)
@@ -462,6 +517,9 @@ static void relay_execute(struct dsql_client *client, struct dsql_span raw)
     }
     client->deallocates_all = false;
     expect(client, entry);
+    if (client->resets_portal == hash_of_portal(execute->portal))
+        mend_reset_portal(client);
+    client->resets_portal = 0;
 }
 
 static void relay_sync(struct dsql_client *client, struct dsql_span raw)
@@ -519,7 +577,7 @@ static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *m
         relay_close(client, &msg->target, piece->raw);
         return;
     case DSQL_PG_FE_EXECUTE:
-        relay_execute(client, piece->raw);
+        relay_execute(client, &msg->execute, piece->raw);
         return;
     case DSQL_PG_FE_FUNCTION_CALL:
         dsql_replay_decisive(client);

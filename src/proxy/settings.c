@@ -107,16 +107,82 @@ void dsql_settings_put_read(struct dsql_strbuf *sql)
         dsql_strbuf_addf(sql, "%spg_catalog.current_setting('%s')", i ? ", " : "select ", names[i]);
 }
 
+/* The first one begins the statement. */
+static void add_setting(struct dsql_strbuf *sql, size_t i, const char *value, bool local)
+{
+    dsql_strbuf_addf(sql, "%spg_catalog.set_config('%s', ", sql->len > 0 ? ", " : "select ",
+                     names[i]);
+    add_literal(sql, value);
+    dsql_strbuf_addf(sql, ", %s)", local ? "true" : "false");
+}
+
 void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,
                               const struct dsql_settings *to)
 {
-    bool any = false;
+    assert(sql->len == 0);
+    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+        if (from != to && (!from || strcmp(from->values[i], to->values[i]) != 0))
+            add_setting(sql, i, to->values[i], false);
+}
+
+/* A parameter's name; SET and RESET know the time zone by two words, too. */
+static size_t take_parameter(struct dsql_span *text, bool *zone)
+{
+    char name[64];
+    struct dsql_span rest;
+    *zone = dsql_sql_begins(*text, "time", &rest) && dsql_sql_begins(rest, "zone", &rest);
+    if (*zone) {
+        *text = rest;
+        return dsql_parameter_find(DSQL_SPAN("timezone"));
+    }
+    return dsql_sql_take_name(text, name, sizeof(name)) ? dsql_parameter_find(dsql_span_of(name))
+                                                        : DSQL_SETTINGS;
+}
+
+/* What follows the name in SET. */
+static bool is_default(struct dsql_span text, bool zone)
+{
+    struct dsql_span rest;
+    if (zone && dsql_sql_begins(text, "local", &rest))
+        return dsql_sql_is_end(rest);
+    if (!zone && !dsql_sql_begins(text, "to", &rest)) {
+        text = dsql_sql_skip_blanks(text);
+        if (!dsql_span_starts(text, DSQL_SPAN("=")))
+            return false;
+        rest = dsql_span_from(text, 1);
+    }
+    return dsql_sql_begins(zone ? text : rest, "default", &rest) && dsql_sql_is_end(rest);
+}
+
+bool dsql_settings_are_reset(struct dsql_span text, struct dsql_settings_reset *reset)
+{
+    struct dsql_span rest;
+    bool zone;
+    *reset = (struct dsql_settings_reset){.which = DSQL_SETTINGS};
+    if (dsql_sql_is_reset_all(text))
+        return true;
+    if (dsql_sql_begins(text, "reset", &rest)) {
+        reset->which = take_parameter(&rest, &zone);
+        return reset->which < DSQL_SETTINGS && dsql_sql_is_end(rest);
+    }
+    if (!dsql_sql_begins(text, "set", &rest))
+        return false;
+    reset->local = dsql_sql_begins(rest, "local", &rest);
+    if (!reset->local)
+        (void)dsql_sql_begins(rest, "session", &rest);
+    reset->which = take_parameter(&rest, &zone);
+    return reset->which < DSQL_SETTINGS && is_default(rest, zone);
+}
+
+void dsql_settings_put_reset(struct dsql_strbuf *sql, const struct dsql_settings *base,
+                             const struct dsql_settings *initial, struct dsql_settings_reset reset)
+{
+    assert(sql->len == 0);
     for (size_t i = 0; i < DSQL_SETTINGS; i++) {
-        if (from == to || (from && strcmp(from->values[i], to->values[i]) == 0))
-            continue;
-        dsql_strbuf_addf(sql, "%spg_catalog.set_config('%s', ", any ? ", " : "select ", names[i]);
-        add_literal(sql, to->values[i]);
-        dsql_strbuf_add_str(sql, ", false)");
-        any = true;
+        /* A connection's default of this one is the pool's name. */
+        bool differs =
+            i == DSQL_SETTING_APPLICATION_NAME || strcmp(base->values[i], initial->values[i]) != 0;
+        if (differs && (reset.which == i || reset.which == DSQL_SETTINGS))
+            add_setting(sql, i, initial->values[i], reset.local);
     }
 }

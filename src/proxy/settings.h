@@ -39,6 +39,20 @@ bool dsql_settings_eq(const struct dsql_settings *a, const struct dsql_settings 
 /* The statement that reads them all, as one row. */
 void dsql_settings_put_read(struct dsql_strbuf *sql);
 
+/* What a statement takes back to its default: RESET, SET ... TO DEFAULT. */
+struct dsql_settings_reset {
+    size_t which; /* the parameter; DSQL_SETTINGS: all */
+    bool local;   /* for the transaction only */
+};
+
+/* Whether the text is one statement that does so. */
+bool dsql_settings_are_reset(struct dsql_span text, struct dsql_settings_reset *reset);
+
+/* The statement that goes behind such a one, for a client whose defaults are `initial` on a
+ * connection whose defaults are `base`. Empty if there is nothing to mend. */
+void dsql_settings_put_reset(struct dsql_strbuf *sql, const struct dsql_settings *base,
+                             const struct dsql_settings *initial, struct dsql_settings_reset reset);
+
 /* The statement that turns `from` into `to`; from NULL: unknown, all are set. Empty if they are
  * equal. */
 void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,

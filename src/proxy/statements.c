@@ -26,6 +26,11 @@ uint64_t dsql_path_hash(const char *search_path)
     return hash_of(dsql_span_of(search_path));
 }
 
+uint64_t dsql_name_hash(struct dsql_span name)
+{
+    return hash_of(name);
+}
+
 struct dsql_span dsql_statement_text(const struct dsql_statement *statement)
 {
     return (struct dsql_span){statement->bytes, statement->text_len};
@@ -60,6 +65,8 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     char name[NAME_MAX_BYTES];
     made->deallocates = dsql_sql_is_deallocate(text, name, sizeof(name));
     made->deallocates_all = !made->deallocates && dsql_sql_begins(text, "deallocate", &text);
+    struct dsql_settings_reset reset;
+    made->resets = dsql_settings_are_reset(dsql_statement_text(made), &reset);
     made->may_commit = dsql_sql_may_commit(dsql_statement_text(made));
     (void)snprintf(made->server_name, sizeof(made->server_name), "dsql proxy %llu",
                    (unsigned long long)++all->made);

@@ -30,7 +30,8 @@ struct dsql_statement {
     bool may_commit : 1;  /* run by itself, it may commit something */
     bool deallocates : 1; /* it is a DEALLOCATE of one name */
     bool deallocates_all : 1;
-    char bytes[]; /* the text, then the types as on the wire */
+    bool resets : 1; /* it takes settings back to their defaults */
+    char bytes[];    /* the text, then the types as on the wire */
 };
 
 enum { DSQL_STATEMENT_BUCKETS = 1024 };
@@ -91,6 +92,7 @@ struct dsql_statement_cache {
     uint64_t clock;
 };
 uint64_t dsql_path_hash(const char *search_path);
+uint64_t dsql_name_hash(struct dsql_span name);
 /* Whether the statement is there, prepared under this path; it counts as used. */
 bool dsql_cache_use(struct dsql_statement_cache *cache, const struct dsql_statement *statement,
                     uint64_t path);

@@ -100,6 +100,12 @@ TEST(syncs_inside_the_data_of_a_copy_are_not_answered)
     assert_false(answers.copying); /* its end is under way */
     assert_int_equal(dsql_answers_at(&answers, 2)->kind, DSQL_ANSWER_SYNC);
     dsql_answers_fini(&answers);
+    push(&answers, DSQL_ANSWER_QUERY);
+    push(&answers, DSQL_ANSWER_PARSE); /* no data: it ends COPY, and is not answered */
+    dsql_answers_copy_in(&answers);
+    assert_false(answers.copying);
+    assert_int_equal(dsql_answers_at(&answers, 1)->kind, DSQL_ANSWER_COPY_END);
+    dsql_answers_fini(&answers);
 }
 
 /* A change is uncertain for the segments behind it until it is answered, not for its own. */
@@ -149,6 +155,47 @@ TEST(only_settings_that_differ_are_set)
     assert_null(dsql_settings_of_row((struct dsql_pg_values){0}));
 }
 
+static bool resets(const char *text, size_t which, bool local)
+{
+    struct dsql_settings_reset reset;
+    return dsql_settings_are_reset(dsql_span_of(text), &reset) && reset.which == which &&
+           reset.local == local;
+}
+
+/* What the client's startup packet said is its default, not what the pool's did. */
+TEST(defaults_are_the_clients)
+{
+    STRBUF(sql, 4096);
+    size_t zone = dsql_parameter_find(DSQL_SPAN("timezone"));
+    struct dsql_settings_reset reset;
+    struct dsql_settings *base = settings();
+    struct dsql_settings *mine = dsql_settings_with(base, zone, DSQL_SPAN("Asia/Tokyo"));
+    assert_true(resets("reset all", DSQL_SETTINGS, false));
+    assert_true(resets("RESET /* a */ TimeZone ; ", zone, false));
+    assert_true(resets("reset time zone", zone, false));
+    assert_true(resets("set \"timezone\" to default", zone, false));
+    assert_true(resets("set session timezone = default;", zone, false));
+    assert_true(resets("set local timezone=default", zone, true));
+    assert_true(resets("set time zone local", zone, false));
+    assert_true(resets("set time zone default", zone, false));
+    assert_false(dsql_settings_are_reset(DSQL_SPAN("set timezone to utc"), &reset));
+    assert_false(dsql_settings_are_reset(DSQL_SPAN("reset timezone; select 1"), &reset));
+    assert_false(dsql_settings_are_reset(DSQL_SPAN("reset work_mem"), &reset));
+    assert_false(dsql_settings_are_reset(DSQL_SPAN("set timezone default"), &reset));
+
+    reset = (struct dsql_settings_reset){.which = zone, .local = true};
+    dsql_settings_put_reset(&sql, base, mine, reset);
+    assert_string_equal(sql.ptr, "select pg_catalog.set_config('timezone', 'Asia/Tokyo', true)");
+    dsql_strbuf_clear(&sql);
+    dsql_settings_put_reset(&sql, base, base, reset);
+    assert_int_equal(sql.len, 0);
+    reset = (struct dsql_settings_reset){.which = DSQL_SETTINGS};
+    dsql_settings_put_reset(&sql, base, base, reset);
+    assert_string_equal(sql.ptr, "select pg_catalog.set_config('application_name', 'x', false)");
+    dsql_settings_unref(base);
+    dsql_settings_unref(mine);
+}
+
 TEST(words_of_sql)
 {
     char name[16];
@@ -180,6 +227,7 @@ int main(void)
         cmocka_unit_test(syncs_inside_the_data_of_a_copy_are_not_answered),
         cmocka_unit_test(changes_of_earlier_segments_are_uncertain),
         cmocka_unit_test(only_settings_that_differ_are_set),
+        cmocka_unit_test(defaults_are_the_clients),
         cmocka_unit_test(words_of_sql),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@ same "$(psql_t -c "set search_path to nowhere" -c 'show search_path')" nowhere
 # shellcheck disable=SC2016 # PostgreSQL's
 same "$(psql_t -c 'show search_path')" '"$user", public'
 same "$(PGOPTIONS='-c TimeZone=Asia/Tokyo' psql_t -c 'show timezone')" Asia/Tokyo
+same "$(PGOPTIONS='-c TimeZone=Asia/Tokyo' psql_t -c "set timezone to 'UTC'" -c 'reset timezone' -c 'show timezone')" Asia/Tokyo
 same "$(psql_t -c 'begin' -c "set timezone to 'Asia/Tokyo'" -c 'rollback' -c 'show timezone')" UTC
 psql_t -c 'create table t (id int primary key, v text)'
 printf '1\tone\n2\ttwo\n' | psql_t -c 'copy t from stdin'
