@@ -267,7 +267,9 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
         uint32_t before = client->answers.count;
         if (client->tx != DSQL_PG_FAILED_TX) /* there the server refuses DEALLOCATE unseen */
             prepare(client, gone);
-        if (client->answers.count > before) /* in front of a simple query it needs its own Sync */
+        /* In front of a simple query it needs its own Sync, which must not end what the client has
+         * not ended: after an error there the query is skipped. */
+        if (client->answers.count > before && !client->segment_open)
             dsql_relay_hidden_sync(client);
         put_deallocate(&sql, gone);
         deallocate_name(client, gone, &entry);
