@@ -318,7 +318,7 @@ DSQL_API size_t dsql_pool_connections(struct dsql_pool *pool, struct dsql_conn_i
 /*
  * Stops opening, hands unused budget back, closes what is idle, refuses checkouts and waits until
  * the connections in use came back: DSQL_OK, or DSQL_TIMEOUT after wait_ns (negative:
- * options.drain_timeout_ns). All handles of the pool are refused from then on, and still have to be
+ * options.drain_timeout_ns). It concerns every handle of the pool, each of which still has to be
  * closed. A dsql_pool_open() of the endpoint from then on makes a new pool.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_pool_drain(struct dsql_pool *pool, int64_t wait_ns);

@@ -24,9 +24,7 @@ struct run {
     _Atomic bool ending;                       /* read by the pages' thread */
     struct dsql_pool *pools[DSQL_PROXY_ROLES]; /* one for each role */
     struct dsql_proxy *proxy;
-    struct dsql_httpd *httpd;
-    struct dsql_readiness readiness;
-    struct dsql_httpd_page pages[5];
+    struct dsql_site site;
     struct dsql_status *status;
     struct dsql_handover handover;
     int predecessor; /* the process that hands its listeners over, or -1 */
@@ -100,21 +98,10 @@ static enum dsql_rc start_pages(struct run *run, struct dsql_err *err)
     if (dsql_status_new(&options, &run->status))
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     dsql_config_load(&run->config, &report, (const char *const *)environ);
-    run->readiness = (struct dsql_readiness){is_ready, run};
-    const struct dsql_httpd_page pages[] = {
-        {"/", dsql_page_status_html, run->status},
-        {"/status.json", dsql_page_status_json, run->status},
-        {"/metrics", dsql_page_metrics, run->metrics},
-        {"/healthz", dsql_page_healthz, NULL},
-        {"/readyz", dsql_page_readyz, &run->readiness},
-    };
-    static_assert(sizeof(pages) == sizeof(run->pages), "there is a place for each page");
-    memcpy(run->pages, pages, sizeof(pages));
-    return dsql_httpd_start(&(struct dsql_httpd_options){.address = run->setup.address,
-                                                         .hosts = run->config.metrics_hosts,
-                                                         .pages = run->pages,
-                                                         .page_count = DSQL_COUNT_OF(run->pages)},
-                            &run->httpd, err);
+    return dsql_site_start(&run->site,
+                           (struct dsql_httpd_options){.address = run->setup.address,
+                                                       .hosts = run->config.metrics_hosts},
+                           (struct dsql_readiness){is_ready, run}, run->status, run->metrics, err);
 }
 
 static int64_t share(int64_t whole, size_t parts)
@@ -223,9 +210,9 @@ static void say_hello(const struct run *run)
     if (run->setup.proxy.socket_folder[0])
         printf("    psql -h %s -p %u -U %s %s\n", run->setup.proxy.socket_folder,
                (unsigned)run->proxy->options.port, run->setup.roles[0], o->connection.database);
-    if (run->httpd)
-        printf("\nstatus page: %s\nmetrics: %smetrics\n", dsql_httpd_url(run->httpd),
-               dsql_httpd_url(run->httpd));
+    if (run->site.httpd)
+        printf("\nstatus page: %s\nmetrics: %smetrics\n", dsql_httpd_url(run->site.httpd),
+               dsql_httpd_url(run->site.httpd));
     printf("\nCtrl-C ends it.\n");
     (void)fflush(stdout);
     dsql_log(dsql_log_default(), DSQL_EVENT_PROXY_READY,
@@ -295,7 +282,7 @@ static void serve(struct run *run)
 /* Clients first, then the connections, then what the proxy knew of them. */
 static void end(struct run *run)
 {
-    dsql_httpd_stop(run->httpd);
+    dsql_httpd_stop(run->site.httpd);
     dsql_status_destroy(run->status);
     dsql_handover_close(&run->handover);
     if (run->predecessor >= 0)

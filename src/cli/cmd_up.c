@@ -40,9 +40,7 @@ struct up {
     struct dsql_pool_options pool_options;
     struct dsql_status_pool source;
     struct dsql_status *status;
-    struct dsql_readiness readiness;
-    struct dsql_httpd_page pages[5];
-    struct dsql_httpd *httpd;
+    struct dsql_site site;
     struct dsql_up_work *work;
 };
 
@@ -155,22 +153,11 @@ static enum dsql_rc start_page(struct up *up, struct dsql_err *err)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
     if (is_off(up->address))
         return DSQL_OK;
-    up->readiness = (struct dsql_readiness){dsql_status_is_ready, up->status};
-    const struct dsql_httpd_page pages[] = {
-        {"/", dsql_page_status_html, up->status},
-        {"/status.json", dsql_page_status_json, up->status},
-        {"/metrics", dsql_page_metrics, up->metrics},
-        {"/healthz", dsql_page_healthz, NULL},
-        {"/readyz", dsql_page_readyz, &up->readiness},
-    };
-    static_assert(sizeof(pages) == sizeof(up->pages), "there is a place for each page");
-    memcpy(up->pages, pages, sizeof(pages));
-    return dsql_httpd_start(&(struct dsql_httpd_options){.address = up->address,
-                                                         .hosts = up->config.metrics_hosts,
-                                                         .next_free = true,
-                                                         .pages = up->pages,
-                                                         .page_count = DSQL_COUNT_OF(up->pages)},
-                            &up->httpd, err);
+    return dsql_site_start(
+        &up->site,
+        (struct dsql_httpd_options){
+            .address = up->address, .hosts = up->config.metrics_hosts, .next_free = true},
+        (struct dsql_readiness){dsql_status_is_ready, up->status}, up->status, up->metrics, err);
 }
 
 static void say_hello(const struct up *up)
@@ -180,9 +167,9 @@ static void say_hello(const struct up *up)
     printf("dsql up: %lld connections to %s in reservoir mode, %lld threads\n",
            (long long)up->connections, up->pool_options.connection.endpoint,
            (long long)up->threads);
-    if (up->httpd)
-        printf("status page: %s%s\n", dsql_httpd_url(up->httpd),
-               dsql_httpd_has_moved(up->httpd) ? " (the usual port is taken)" : "");
+    if (up->site.httpd)
+        printf("status page: %s%s\n", dsql_httpd_url(up->site.httpd),
+               dsql_httpd_has_moved(up->site.httpd) ? " (the usual port is taken)" : "");
     (void)fflush(stdout);
 }
 
@@ -257,7 +244,7 @@ static int work_and_watch(struct up *up)
         (pool->budget.kind == DSQL_BUDGET_LEASES && pool->budget.limiter_table[0] != '\0');
     struct dsql_up_summary summary = {
         .endpoint = up->pool_options.connection.endpoint,
-        .url = up->httpd ? dsql_httpd_url(up->httpd) : NULL,
+        .url = up->site.httpd ? dsql_httpd_url(up->site.httpd) : NULL,
         .connections = up->connections,
         .threads = up->threads,
         .accounts = up->accounts,
@@ -321,7 +308,7 @@ static int clean_up(struct up *up)
             status = DSQL_EXIT_FAILED;
         }
     }
-    dsql_httpd_stop(up->httpd);
+    dsql_httpd_stop(up->site.httpd);
     dsql_status_destroy(up->status);
     dsql_pool_close(up->pool);
     dsql_metrics_destroy(up->metrics);

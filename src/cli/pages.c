@@ -35,3 +35,20 @@ void dsql_page_readyz(void *arg, struct dsql_httpd_reply *reply)
     reply->status = 503;
     dsql_strbuf_addf(&reply->body, "not ready: %s\n", memory);
 }
+
+enum dsql_rc dsql_site_start(struct dsql_site *site, struct dsql_httpd_options options,
+                             struct dsql_readiness readiness, struct dsql_status *status,
+                             struct dsql_metrics *metrics, struct dsql_err *err)
+{
+    *site = (struct dsql_site){
+        .readiness = readiness,
+        .pages = {{"/", dsql_page_status_html, status},
+                  {"/status.json", dsql_page_status_json, status},
+                  {"/metrics", dsql_page_metrics, metrics},
+                  {"/healthz", dsql_page_healthz, NULL},
+                  {"/readyz", dsql_page_readyz, &site->readiness}},
+    };
+    options.pages = site->pages;
+    options.page_count = DSQL_COUNT_OF(site->pages);
+    return dsql_httpd_start(&options, &site->httpd, err);
+}

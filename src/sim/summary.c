@@ -35,32 +35,28 @@ static uint64_t failures(const struct dsql_sim_counts *counts)
     return sum;
 }
 
-static const char *list_failures(const struct dsql_sim_counts *counts, char *text, size_t cap)
+/* The counts that are not 0, each behind its name: "timeout 2, refused 1"; "none" if all are. */
+static const char *list(const uint64_t *counts, size_t count, const char *(*name)(size_t),
+                        char *text, size_t cap)
 {
     struct dsql_strbuf sb;
     dsql_strbuf_init(&sb, text, cap);
-    for (size_t i = 0; i < DSQL_SIM_VERDICTS; i++) {
-        if (counts->failures[i] > 0) {
-            dsql_strbuf_addf(&sb, "%s%s %llu", sb.len > 0 ? ", " : "",
-                             dsql_sim_verdict_name((enum dsql_sim_verdict)i),
-                             (unsigned long long)counts->failures[i]);
-        }
-    }
-    return text;
-}
-
-static const char *list_discards(const struct dsql_sim_counts *counts, char *text, size_t cap)
-{
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, text, cap);
-    for (size_t i = 0; i < DSQL_DISCARDS; i++) {
-        if (counts->discards[i] > 0) {
-            dsql_strbuf_addf(&sb, "%s%s %llu", sb.len > 0 ? ", " : "",
-                             dsql_discard_name((enum dsql_discard)i),
-                             (unsigned long long)counts->discards[i]);
-        }
+    for (size_t i = 0; i < count; i++) {
+        if (counts[i] > 0)
+            dsql_strbuf_addf(&sb, "%s%s %llu", sb.len > 0 ? ", " : "", name(i),
+                             (unsigned long long)counts[i]);
     }
     return sb.len > 0 ? text : "none";
+}
+
+static const char *verdict_name(size_t verdict)
+{
+    return dsql_sim_verdict_name((enum dsql_sim_verdict)verdict);
+}
+
+static const char *discard_name(size_t reason)
+{
+    return dsql_discard_name((enum dsql_discard)reason);
 }
 
 void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
@@ -93,7 +89,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
             (unsigned long long)counts.attempts, dsql_duration_shown(world->kernel.now.ns).text,
             (unsigned long long)world->record.peak_sample,
             scenario->sample_ns == DSQL_S ? "a second" : "a sample",
-            failures(&counts) == 0 ? "none" : list_failures(&counts, text, sizeof(text)));
+            list(counts.failures, DSQL_SIM_VERDICTS, verdict_name, text, sizeof(text)));
     if (counts.permit_failures + counts.slot_failures + counts.token_failures > 0) {
         fprintf(
             out, "  refill failures: rate_limit %llu, lease_acquire %llu, token_provider %llu\n",
@@ -107,7 +103,7 @@ void dsql_sim_summary(const struct dsql_sim_world *world, FILE *out)
     }
     fprintf(out, "  connections: at most %lld of %lld; discards: %s\n",
             (long long)world->cluster.peak, (long long)scenario->budget.connections,
-            list_discards(&counts, text, sizeof(text)));
+            list(counts.discards, DSQL_DISCARDS, discard_name, text, sizeof(text)));
     if (world->table.requests > 0) {
         fprintf(out, "  DynamoDB: %llu requests, at most %llu in %s; throttled: %llu\n",
                 (unsigned long long)world->table.requests,
