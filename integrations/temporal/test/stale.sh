@@ -1,13 +1,16 @@
 #!/bin/bash
-# Go builds the adapter anew when libdsql is another one, and only then. GO is the go to use.
+# Go builds the adapter anew when libdsql is another one, and only then: what it makes of it differs, since a program is
+# linked anew for no other reason. GO is the go to use.
 # shellcheck source=integrations/temporal/test/lib.bash
 . "$(dirname "$0")/lib.bash"
-id_with() { # id_with TEXT: go's name for the adapter's package, built with an archive that says so
+id_with() { # id_with TEXT: go's name for what it has made of the adapter's package, with an archive that says so
+    local id
     mkdir -p "$scratch/$1/generated"
     echo "$1" | tee "$scratch/$1/libdsql.a" >"$scratch/$1/libdsql_pages.a"
     "$root/integrations/temporal/test/stamp.sh" "$scratch/$1"
-    (cd "$root/integrations/temporal" &&
+    id=$(cd "$root/integrations/temporal" &&
         CGO_ENABLED=1 "${GO:-go}" list -export -overlay "$scratch/$1/temporal/overlay.json" -f '{{.BuildID}}' ./dsql)
+    echo "${id##*/}" # before it stands what it was made from
 }
 first=$(id_with one)
 [ -n "$first" ] || fail "the adapter is not built"
