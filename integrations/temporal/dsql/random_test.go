@@ -13,6 +13,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/chasm"
 	"go.temporal.io/server/common/persistence"
 	"go.temporal.io/server/common/persistence/serialization"
@@ -26,7 +27,9 @@ type change struct {
 	kind    int // of changeKinds
 	info    int // sizes of values
 	events  int
-	buffer  int // of the buffered event; 0 for none
+	chasm   int    // of the metadata of a CHASM node
+	history [4]int // of what a fork writes, each in a transaction of its own
+	buffer  int    // of the buffered event; 0 for none
 	clear   bool
 	put     [mapCount]map[int]int // by map: the keys that are written, and the sizes of their values
 	removed [mapCount][]int
@@ -38,6 +41,7 @@ const (
 	changeUpdate
 	changeSet
 	changeResolve
+	changeHistory
 	changeDelete
 	changeKinds
 )
@@ -51,12 +55,15 @@ func drawChange(rng *rand.Rand, step int, exists bool) change {
 		large--
 		return sizes[rng.Intn(len(sizes))]
 	}
-	c := change{kind: changeCreate, step: step, info: size(), events: size()}
+	c := change{kind: changeCreate, step: step, info: size(), events: size(), chasm: size()}
 	if exists {
 		c.kind = changeUpdate + rng.Intn(changeDelete-changeUpdate)
 		if rng.Intn(8) == 0 {
 			c.kind = changeDelete
 		}
+	}
+	for i := range c.history {
+		c.history[i] = sizes[rng.Intn(len(sizes))]
 	}
 	if rng.Intn(2) == 0 {
 		c.buffer = size()
@@ -118,7 +125,11 @@ func (c *change) fillSnapshot(s *persistence.InternalWorkflowSnapshot) {
 		s.SignalRequestedIDs[fmt.Sprint("signal-", key)] = struct{}{}
 	}
 	for key, size := range c.put[6] {
-		s.ChasmNodes[fmt.Sprint("node/", key)] = persistence.InternalChasmNode{Metadata: blob("metadata"), Data: c.blob(6, key, size)}
+		metadata := blob("metadata")
+		if key == 0 {
+			metadata = c.blob(7, key, c.chasm)
+		}
+		s.ChasmNodes[fmt.Sprint("node/", key)] = persistence.InternalChasmNode{Metadata: metadata, Data: c.blob(6, key, size)}
 	}
 }
 
@@ -176,8 +187,40 @@ func (l *life) apply(o *world, s stores, c *change) error {
 		c.fillSnapshot(&request.ResetWorkflowSnapshot)
 		l.run.version++
 		return s.executions.ConflictResolveWorkflowExecution(ctx, request)
+	case changeHistory:
+		return l.fork(o, s, c)
 	}
 	return l.remove(o, s)
+}
+
+// fork branches off the last branch, and writes the second node of the new one twice, and a third that may go again.
+func (l *life) fork(o *world, s stores, c *change) error {
+	ctx, base := context.Background(), l.branches[len(l.branches)-1].BranchInfo
+	branch := &persistencespb.HistoryBranch{TreeId: base.TreeId, BranchId: o.id()}
+	err := s.executions.ForkHistoryBranch(ctx, &persistence.InternalForkHistoryBranchRequest{
+		ShardID: o.shard, ForkBranchInfo: base, NewBranchID: branch.BranchId, ForkNodeID: 2, TreeInfo: c.blob(-4, 0, c.history[0]),
+	})
+	o.taskID++
+	var last *persistence.InternalAppendHistoryNodesRequest
+	for i, node := range []persistence.InternalHistoryNode{
+		{NodeID: 2, TransactionID: o.taskID, Events: c.blob(-5, 0, c.history[1])},
+		{NodeID: 2, TransactionID: o.taskID, Events: c.blob(-5, 1, c.history[2])},
+		{NodeID: 3, TransactionID: o.taskID, Events: c.blob(-5, 2, c.history[3])},
+	} {
+		last = &persistence.InternalAppendHistoryNodesRequest{ShardID: o.shard, BranchInfo: branch, TreeInfo: blob("tree"), Node: node}
+		if err == nil {
+			err = s.executions.AppendHistoryNodes(ctx, last)
+		}
+		if i == 0 {
+			l.branches = append(l.branches, last)
+		}
+	}
+	if err == nil && c.step%2 == 0 {
+		err = s.executions.DeleteHistoryNodes(ctx, &persistence.InternalDeleteHistoryNodesRequest{
+			ShardID: o.shard, BranchInfo: branch, NodeID: last.Node.NodeID, TransactionID: last.Node.TransactionID,
+		})
+	}
+	return err
 }
 
 // remove deletes everything that the store has of the workflow.
@@ -284,7 +327,7 @@ func TestRandomLivesAsOnPostgreSQL(t *testing.T) {
 			t.Fatalf("step %d, kind %d: the stores differ: %s", step, c.kind, different(here, there))
 		}
 	}
-	t.Logf("created, updated, set, resolved, deleted: %v", done)
+	t.Logf("created, updated, set, resolved, forked, deleted: %v", done)
 	for i := range ours {
 		if ours[i].run != nil {
 			if err := ours[i].remove(o, o.scripts); err != nil {
