@@ -18,9 +18,10 @@ type attempts struct {
 	lock    sync.Mutex
 	tasks   map[string]int // the highest attempt of a workflow task that a worker was given
 	refused map[string]int // calls that were answered with InvalidArgument
-	// How long the server took to answer the last call that asks for something to be written. Of a case that is refused
-	// that call is the refusal; what the case did before, such as 50 MB of history, is no part of it.
-	answer time.Duration
+	// The longest that the server took to answer a call that asks for something to be written, since it was looked at.
+	// Of a case that is refused the refusal was no slower; all that the case did before, such as 50 MB of history, takes
+	// longer.
+	slowest time.Duration
 }
 
 func newAttempts() *attempts {
@@ -34,7 +35,7 @@ func (a *attempts) watch(ctx context.Context, method string, request, reply any,
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if writes(request) {
-		a.answer = time.Since(began)
+		a.slowest = max(a.slowest, time.Since(began))
 	}
 	if task, ok := reply.(*workflowservice.PollWorkflowTaskQueueResponse); ok && err == nil {
 		id := task.GetWorkflowExecution().GetWorkflowId()
@@ -61,10 +62,12 @@ func writes(request any) bool {
 	return false
 }
 
-func (a *attempts) lastAnswer() time.Duration {
+func (a *attempts) slowestAnswer() time.Duration {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return a.answer
+	slowest := a.slowest
+	a.slowest = 0
+	return slowest
 }
 
 // once says what was tried more than once of these workflows.

@@ -160,7 +160,7 @@ else:
     def cell(of):
         if of is None:
             return ""
-        alone = " (the refusal %.2f s)" % of["refusal"] if "refusal" in of else ""
+        alone = " (no answer longer than %.2f s)" % of["refusal"] if "refusal" in of else ""
         return "%s, %.1f s%s" % (of["ended"] if of["passed"] else "FAILED: " + of["ended"], of["seconds"], alone)
     table = [["case"] + columns] + [[case] + [cell(of.get(c)) for c in columns] for case, of in rows.items()]
     width = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
