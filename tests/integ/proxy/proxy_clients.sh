@@ -9,6 +9,7 @@
 . "$SOURCE_DIR/tests/integ/proxy/proxy.bash"
 programs=$SOURCE_DIR/tests/integ/proxy/clients
 tools=$SOURCE_DIR/.tools
+python=${PROXY_CLIENTS_PYTHON:-/usr/bin/python3} # another one may have newer modules
 export NODE_PATH=$tools/node_modules
 java_path=/usr/share/java/HikariCP.jar:/usr/share/java/postgresql.jar:/usr/share/java/slf4j-api.jar
 export PGUSER=admin PGDATABASE=postgres
@@ -25,8 +26,8 @@ try() { # try NAME COMMAND...: its last word is ok
     echo "ok: $name"
 }
 python_client() { # python_client MODULE PROGRAM
-    if /usr/bin/python3 -c "import $1" 2>/dev/null; then
-        try "$1" /usr/bin/python3 "$programs/$2"
+    if "$python" -c "import $1" 2>/dev/null; then
+        try "$1" "$python" "$programs/$2"
     else
         skip "$1" 'no such module'
     fi
@@ -37,6 +38,7 @@ psql_t -c 'create table visits (id text primary key, who text, n int)'
 python_client psycopg psycopg_client.py
 python_client asyncpg asyncpg_client.py
 python_client sqlalchemy sqlalchemy_client.py
+python_client django django_client.py
 if [ -d "$tools/node_modules/pg" ]; then try 'node pg' node "$programs/node_pg.js"; else skip 'node pg' 'not installed'; fi
 
 if [ -e "$tools/clients/go/go.mod" ] && command -v go >/dev/null; then
