@@ -244,7 +244,8 @@ TEST(a_rolling_deploy_hands_over_in_seconds)
     old->due_ns = 0;
     join(f, 10);
     int64_t start_ns = f->now_ns;
-    while ((f->members[10].conns < 50 || !old->core.member.left) && f->now_ns < start_ns + 600 * DSQL_S)
+    while ((f->members[10].conns < 50 || !old->core.member.left) &&
+           f->now_ns < start_ns + 600 * DSQL_S)
         step(f);
     int64_t took_ns = f->now_ns - start_ns;
     print_message("a successor has its predecessor's 50 connections after %.1f s\n",

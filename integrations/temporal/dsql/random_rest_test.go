@@ -83,13 +83,17 @@ func (p *queuePlace) change(c *restStep) error {
 	}
 	p.last += 2
 	p.tasks = append(p.tasks, p.last, p.last+1)
-	_, err := p.store.CreateTasks(ctx, &persistence.InternalCreateTasksRequest{
+	request := &persistence.InternalCreateTasksRequest{
 		NamespaceID: p.o.namespace, TaskQueue: p.name, TaskType: queueType, RangeID: p.rangeID, TaskQueueInfo: c.blob(1, 0, c.more),
-		UpdateMetadata: true,
 		Tasks: []*persistence.InternalCreateTask{
 			{TaskPass: 1, TaskId: p.last, Task: c.value()}, {TaskPass: 1, TaskId: p.last + 1, Task: c.blob(2, 0, c.more)},
 		},
-	})
+	}
+	// Temporal 1.31 has no such field, and always writes the info.
+	if update := reflect.ValueOf(request).Elem().FieldByName("UpdateMetadata"); update.IsValid() {
+		update.SetBool(true)
+	}
+	_, err := p.store.CreateTasks(ctx, request)
 	return err
 }
 
