@@ -103,14 +103,14 @@ enum dsql_strike dsql_strike_commit(struct dsql_session *session, bool implicit,
     else if (dsql_faults_strike(faults, DSQL_FAULT_UNAVAILABLE_APPLIED))
         session->cut = DSQL_CUT_FAILED;
     session->cut_implicit = implicit;
-    session->cut_after = session->awaiting;
+    session->cut_after = session->pipeline.passed + session->pipeline.ends;
     return DSQL_STRIKE_NONE;
 }
 
 void dsql_strike_prime(struct dsql_session *session, bool extended)
 {
     struct dsql_backend *backend = session->backend;
-    if (backend->primed || session->awaiting > 0 || session->unsynced)
+    if (backend->primed || !dsql_session_is_quiet(session))
         return;
     for (size_t i = 0; i < DSQL_COUNT_OF(commits) && extended; i++) {
         char memory[1024];

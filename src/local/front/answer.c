@@ -11,6 +11,12 @@ static bool names_ours(struct dsql_span where)
     return memmem(where.ptr, where.len, "dsql_", 5) || memmem(where.ptr, where.len, "sys.wait", 8);
 }
 
+/* Whether what PostgreSQL says now is about the statement that was struck, or what came behind. */
+static bool cut_is_next(const struct dsql_session *session)
+{
+    return session->pipeline.passed >= session->cut_after;
+}
+
 /* An error in its true form: a refusal of ours gets its own words. */
 static void relay_error(struct dsql_session *session, const struct dsql_pg_report *report,
                         struct dsql_span raw)
@@ -19,7 +25,7 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
     struct dsql_pg_report words;
     struct dsql_span where;
     session->next_tag[0] = '\0';
-    if (session->cut_after == 0)
+    if (cut_is_next(session))
         session->cut = DSQL_CUT_NONE; /* it failed by itself */
     bool ours = dsql_rewrite_words(report, &words) || dsql_unblock_words(report, &words);
     dsql_local_count_error(&session->front->counts, ours ? words.message : report->message);
@@ -62,7 +68,7 @@ static bool cut_complete(struct dsql_session *session, struct dsql_span tag)
 {
     static const struct dsql_pg_report unavailable = {
         .severity = {"ERROR", 5}, .sqlstate = {"XX000", 5}, .message = {"server unavailable", 18}};
-    if (session->cut == DSQL_CUT_NONE || session->cut_after > 0 ||
+    if (session->cut == DSQL_CUT_NONE || !cut_is_next(session) ||
         (!session->cut_implicit && !dsql_span_eq(tag, DSQL_SPAN("COMMIT"))))
         return false;
     if (session->cut == DSQL_CUT_FAILED) {
@@ -89,26 +95,22 @@ static void relay_complete(struct dsql_session *session, struct dsql_span tag, s
 /* PostgreSQL is done with a statement or a batch. */
 static void relay_ready(struct dsql_session *session, enum dsql_pg_tx status, struct dsql_span raw)
 {
-    session->awaiting -= session->awaiting > 0;
-    if (session->cut_after > 0) {
-        session->cut_after--;
-    } else if (session->cut == DSQL_CUT_CLOSE && session->cut_implicit) {
+    if (session->cut == DSQL_CUT_CLOSE && session->cut_implicit && cut_is_next(session)) {
         session->state = DSQL_SESSION_CLOSING;
         return;
     }
     dsql_strbuf_add(&session->to_client.bytes, raw);
-    if (session->awaiting > 0 || session->unsynced)
+    dsql_pipeline_heard(&session->pipeline, DSQL_PG_BE_READY);
+    if (!dsql_session_is_quiet(session))
         return; /* something is under way behind it */
+    dsql_sql_tx_settle(&session->tx, (char)status, dsql_front_now(session->front));
     if (status == DSQL_PG_IDLE) {
         session->ddl = false;
-        dsql_sql_tx_init(&session->tx, &session->front->options->limits);
         dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
         if (session->renews)
             dsql_backends_renew(&session->front->backends);
         session->renews = false;
         dsql_backend_rest(session);
-    } else if (status == DSQL_PG_FAILED_TX) {
-        dsql_sql_tx_failed(&session->tx);
     }
 }
 
@@ -161,6 +163,8 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         take_hidden(session, piece);
         return;
     }
+    if (piece->last && piece->type != DSQL_PG_BE_READY)
+        dsql_pipeline_heard(&session->pipeline, piece->type);
     bool looked_at = piece->type == DSQL_PG_BE_ERROR || piece->type == DSQL_PG_BE_READY ||
                      piece->type == DSQL_PG_BE_PARAMETER_STATUS ||
                      piece->type == DSQL_PG_BE_NOTICE || piece->type == DSQL_PG_BE_COMMAND_COMPLETE;

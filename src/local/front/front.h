@@ -12,6 +12,7 @@
  *     backend.c    sessions at PostgreSQL, shared by the clients
  *     unblock.c    no session waits for DDL
  *     aside.c      the connection of the front's own that unblock.c and fault/builds.c use
+ *     pipeline.c   which answers PostgreSQL still owes a client
  *     names.c      what a client has prepared; stale.c  who meets OC001 when the catalogue changes
  *     counts.c     what the endpoint has seen, for status and metrics
  *     control.c    the socket that `dsql local fault` and its like speak to
@@ -33,6 +34,7 @@
 #include "local/front/backend.h"
 #include "local/front/counts.h"
 #include "local/front/names.h"
+#include "local/front/pipeline.h"
 #include "local/front/reading.h"
 #include "local/front/stale.h"
 #include "local/front/unblock.h"
@@ -105,7 +107,6 @@ struct dsql_session {
     /* How PostgreSQL's session differs from a fresh one: it can't be given to another client. */
     bool has_settings;
     bool has_prepared;   /* by PREPARE */
-    bool unsynced;       /* something of the extended protocol is under way without a Sync */
     bool mapped;         /* the role to who signed the token */
     bool renews;         /* a role's settings: sessions opened before are out of date */
     bool cut_implicit;   /* the COMMIT that was struck is the end of a statement of its own */
@@ -113,8 +114,8 @@ struct dsql_session {
     uint32_t blocked;    /* for how many rounds of unblock.c it has waited for DDL */
     uint64_t blocked_in; /* the last of these rounds */
     enum dsql_cut cut;
-    uint32_t cut_after; /* so many ReadyForQuery messages */
-    uint32_t awaiting;  /* ReadyForQuery messages still to come */
+    uint64_t cut_after; /* so many ends of the pipeline since the beginning */
+    struct dsql_pipeline pipeline;
     struct dsql_watch client;
     SSL *ssl;
     struct dsql_outbox to_client;
@@ -202,6 +203,8 @@ void dsql_session_go_on(struct dsql_session *session, struct dsql_span rest);
 void dsql_session_resume(struct dsql_session *session);
 /* Whether nothing of it is under way: no transaction, no answer it waits for. */
 bool dsql_session_is_idle(const struct dsql_session *session);
+/* Whether PostgreSQL owes it nothing, and no message of it is on the way there. */
+bool dsql_session_is_quiet(const struct dsql_session *session);
 /* Ends it with a FATAL error; the refusal is counted if it is one (not DSQL_LOCAL_REFUSALS). */
 void dsql_session_fatal(struct dsql_session *session, enum dsql_local_refusal refusal,
                         const char *sqlstate, const char *message, const char *hint);

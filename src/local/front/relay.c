@@ -18,6 +18,14 @@ void dsql_relay_fini(struct dsql_session *session)
 {
     dsql_names_drop_all(&session->names, DSQL_PG_STATEMENT);
     dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
+    dsql_pipeline_fini(&session->pipeline);
+}
+
+/* A message of this type goes to PostgreSQL, or one that is answered in the same shape. */
+static void note_sent(struct dsql_session *session, enum dsql_pg_fe_type type)
+{
+    if (session->backend && !dsql_pipeline_sent(&session->pipeline, (uint8_t)type))
+        session->backend->out.bytes.cut = true;
 }
 
 static bool may_run(struct dsql_session *session, const struct dsql_sql_stmt *stmt,
@@ -134,7 +142,9 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
             dsql_rewrite_refusal(sql, &refusal);
         return false;
     }
-    note_state(session, script, stmt, alone && session->tx.state != DSQL_SQL_TX_BLOCK);
+    /* Behind messages without a Sync it may be skipped. */
+    bool runs = session->tx.state != DSQL_SQL_TX_BLOCK && !session->pipeline.open;
+    note_state(session, script, stmt, alone && runs);
     if (rewrite(session, script, stmt, sql))
         *as_it_came = false;
     else
@@ -155,8 +165,7 @@ static void end_query(struct dsql_session *session, const struct dsql_sql_script
     /* A single statement travels as it came: error positions stay right. */
     dsql_pg_put_query(&session->backend->out.bytes,
                       query->as_it_came ? script->text : dsql_strbuf_span(&query->sql));
-    session->awaiting++;
-    session->unsynced = false;
+    note_sent(session, DSQL_PG_FE_QUERY);
 }
 
 /* Judges so many statements; true once nothing is left. */
@@ -179,13 +188,12 @@ static void begin_query(struct dsql_session *session, const struct dsql_sql_scri
         dsql_rewrite_refusal(&query->sql, script->refusal);
         dsql_sql_tx_failed(&session->tx);
     }
-    dsql_names_drop(&session->names, DSQL_PG_STATEMENT, DSQL_SPAN("")); /* as PostgreSQL does */
+    if (!session->pipeline.open) /* as PostgreSQL does, unless it skips the query */
+        dsql_names_drop(&session->names, DSQL_PG_STATEMENT, DSQL_SPAN(""));
 }
 
 static void judge_portion(struct dsql_session *session, struct dsql_reading *reading)
 {
-    /* What PostgreSQL answers to earlier messages does not end anything meanwhile. */
-    session->unsynced = true;
     if (add_statements(session, reading->script, &reading->query, DSQL_READING_PORTION))
         end_query(session, reading->script, &reading->query);
     else
@@ -331,7 +339,6 @@ static void refuse_function_call(struct dsql_session *session)
     dsql_rewrite_refusal(&sql, &refusal);
     dsql_pg_put_query(&session->backend->out.bytes, dsql_strbuf_span(&sql));
     dsql_sql_tx_failed(&session->tx);
-    session->awaiting++;
 }
 
 static void relay_message(struct dsql_session *session, const struct dsql_pg_fe *msg,
@@ -354,9 +361,8 @@ static void relay_message(struct dsql_session *session, const struct dsql_pg_fe 
     case DSQL_PG_FE_TERMINATE: /* is not passed on */
         return;
     case DSQL_PG_FE_SYNC:
-        (void)dsql_sql_tx_sync(&session->tx, dsql_front_now(session->front), &refusal);
-        session->awaiting++;
-        session->unsynced = false;
+        if (!session->pipeline.copying)
+            (void)dsql_sql_tx_sync(&session->tx, dsql_front_now(session->front), &refusal);
         break;
     case DSQL_PG_FE_FUNCTION_CALL:
         refuse_function_call(session);
@@ -385,14 +391,19 @@ static void relay_piece(struct dsql_session *session, const struct dsql_pg_piece
                     piece->type == DSQL_PG_FE_DESCRIBE || piece->type == DSQL_PG_FE_EXECUTE ||
                     piece->type == DSQL_PG_FE_CLOSE;
     dsql_strike_prime(session, extended);
-    /* Until its Sync, what belongs to the extended protocol is under way. */
-    if (extended)
-        session->unsynced = true;
-    /* Parts of a stream go through; so does what can't be read: PostgreSQL says what is wrong. */
-    if (!(piece->first && piece->last) || dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))
+    /* Parts of a stream go through, and what PostgreSQL skips; so does what can't be read:
+     * PostgreSQL says what is wrong. */
+    bool skipped = session->pipeline.skipping && piece->type != DSQL_PG_FE_SYNC;
+    bool unread = skipped || !(piece->first && piece->last) ||
+                  dsql_pg_fe_parse(piece->type, piece->body, &msg, &err);
+    if (unread)
         dsql_strbuf_add(&session->backend->out.bytes, piece->raw);
     else
         relay_message(session, &msg, piece->raw);
+    if (piece->type == DSQL_PG_FE_FUNCTION_CALL)
+        note_sent(session, DSQL_PG_FE_QUERY);
+    else if (unread || piece->type != DSQL_PG_FE_QUERY) /* that is noted once it is judged */
+        note_sent(session, piece->type);
 }
 
 void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece)

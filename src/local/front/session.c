@@ -95,7 +95,13 @@ void dsql_session_drop(struct dsql_session *session, const char *why)
 
 bool dsql_session_is_idle(const struct dsql_session *session)
 {
-    return session->awaiting == 0 && dsql_sql_tx_letter(&session->tx) == DSQL_PG_IDLE;
+    return session->pipeline.ends == 0 && dsql_sql_tx_letter(&session->tx) == DSQL_PG_IDLE;
+}
+
+bool dsql_session_is_quiet(const struct dsql_session *session)
+{
+    bool judged = session->reading && session->reading->query.at > 0; /* up to a portion */
+    return dsql_pipeline_is_quiet(&session->pipeline) && !judged;
 }
 
 static void life_over(struct dsql_timer *timer)

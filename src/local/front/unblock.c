@@ -30,7 +30,7 @@ static bool ddl_is_under_way(const struct dsql_front *front)
 
 static bool is_idle_in_block(const struct dsql_session *session)
 {
-    return session->state == DSQL_SESSION_ACTIVE && session->awaiting == 0 && !session->unsynced &&
+    return session->state == DSQL_SESSION_ACTIVE && dsql_session_is_quiet(session) &&
            session->tx.state == DSQL_SQL_TX_BLOCK && session->backend->hidden == 0;
 }
 

@@ -48,6 +48,14 @@ void dsql_sql_tx_failed(struct dsql_sql_tx *tx)
         move(tx, DSQL_SQL_TX_IDLE, never);
 }
 
+void dsql_sql_tx_settle(struct dsql_sql_tx *tx, char letter, struct dsql_mono now)
+{
+    if (letter == 'I')
+        move(tx, DSQL_SQL_TX_IDLE, now);
+    else if (dsql_sql_tx_letter(tx) != letter)
+        move(tx, letter == 'T' ? DSQL_SQL_TX_BLOCK : DSQL_SQL_TX_FAILED, now);
+}
+
 static enum dsql_sql_tx_verdict refuse(struct dsql_sql_tx *tx)
 {
     dsql_sql_tx_failed(tx);

@@ -6,10 +6,11 @@
  * For each statement: dsql_sql_tx_admit(); if it passes, run it, then dsql_sql_tx_done() or
  * dsql_sql_tx_failed(). At the end of a simple Query and at Sync: dsql_sql_tx_sync(). Everything
  * between two of those that is outside BEGIN ... COMMIT is one implicit transaction, whichever
- * protocol it came by.
+ * protocol it came by. Statements may be asked about before those in front of them are carried out:
+ * dsql_sql_tx_settle() once PostgreSQL has caught up.
  *
  * Invariants: (T1) ddl and dml are never both set; (T2) counters are zero when IDLE; (T3) only
- * COMMIT and ROLLBACK leave FAILED. Single-threaded, one per connection.
+ * COMMIT and ROLLBACK leave FAILED, and what PostgreSQL says. Single-threaded, one per connection.
  */
 #ifndef DSQL_LOCAL_SQL_TX_H
 #define DSQL_LOCAL_SQL_TX_H
@@ -77,6 +78,10 @@ enum dsql_sql_tx_verdict dsql_sql_tx_parse(struct dsql_sql_tx *tx, const struct 
  */
 enum dsql_sql_tx_verdict dsql_sql_tx_done(struct dsql_sql_tx *tx, uint64_t rows, uint64_t bytes,
                                           struct dsql_sql_refusal *refusal);
+
+/* Everything was answered, and PostgreSQL says what it is in: a letter as above. Where statements
+ * were admitted that PostgreSQL skipped, this is another state than was foretold. */
+void dsql_sql_tx_settle(struct dsql_sql_tx *tx, char letter, struct dsql_mono now);
 
 /* A statement failed, at PostgreSQL or in the front. */
 void dsql_sql_tx_failed(struct dsql_sql_tx *tx);

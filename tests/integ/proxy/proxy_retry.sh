@@ -25,7 +25,7 @@ counted() { [ "$(figure retries)" -ge "$(figure retried)" ] && [ "$(figure retri
 await counted
 
 # The same answers with it and without it, where nobody meets anybody.
-for seed in 3 40; do
+for seed in 3 7; do
     expect 0 python3 "$SOURCE_DIR/tests/integ/proxy/proxy_diff.py" 300 "$seed"
     contains "$out" 'the same answers'
 done
