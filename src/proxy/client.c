@@ -222,6 +222,10 @@ static void client_ready(struct dsql_watch *watch, uint32_t events)
 {
     struct dsql_client *client = DSQL_CONTAINER_OF(watch, struct dsql_client, watch);
     bool half_closed = (events & EPOLLRDHUP) && !(events & EPOLLIN);
+    if (half_closed && dsql_relay_is_changing(client)) { /* what it sent is carried out first */
+        dsql_loop_watch(&client->proxy->loop, &client->watch, 0);
+        return;
+    }
     if (events & (EPOLLERR | EPOLLHUP) || half_closed) {
         dsql_client_close(client);
         return;

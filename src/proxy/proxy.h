@@ -24,7 +24,9 @@
  *
  * Invariants: (X1) client->server and server->client point at each other; (X2) a server connection
  * goes back to the pool only between two transactions, with no answer outstanding; (X3) a client
- * that waits is in its pool's line and, in the same order, in its role's.
+ * that waits is in its pool's line and, in the same order, in its role's; (X4) while a client's
+ * settings are being put in place, nothing that it sent is on the way to the server: if that fails,
+ * nothing has run.
  */
 #ifndef DSQL_PROXY_PROXY_H
 #define DSQL_PROXY_PROXY_H
@@ -47,6 +49,7 @@
 #include "proxy/users.h"
 
 enum {
+    DSQL_PROXY_TRIES = 3, /* to put a client's settings in place, or to read them back */
     DSQL_PROXY_UIDS = 64,
     DSQL_PROXY_REPORTED = 13,
     DSQL_PROXY_ROLES = 16,
@@ -166,7 +169,8 @@ struct dsql_client {
     bool segment_open;     /* messages of the extended protocol without a Sync yet */
     bool segment_commits;  /* one of them may commit something */
     bool settings_dirty;   /* have to be read back */
-    unsigned reads_failed; /* in a row */
+    bool change_failed;    /* the settings that are being put in place are not */
+    unsigned tries_failed; /* to put settings in place or to read them, in a row */
     bool pinned;           /* it left something on its connection that can't be moved */
     bool pinned_prepare;   /* likewise: PREPARE */
     bool begun;            /* BEGIN is all that its transaction has seen */
@@ -303,6 +307,8 @@ void dsql_client_fatal(struct dsql_client *client, const char *sqlstate, const c
 bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece);
 /* Puts the client's settings in place on its connection, and reads them back if asked to. */
 void dsql_relay_settings(struct dsql_client *client, bool read_back);
+/* Whether the client's settings are being put in place: what it sends waits (X4). */
+bool dsql_relay_is_changing(const struct dsql_client *client);
 
 /* Statements of the proxy's own, whose answers the client does not get. */
 void dsql_relay_hidden_query(struct dsql_client *client, const char *text);
@@ -323,8 +329,10 @@ void dsql_server_leave(struct dsql_client *client);
 void dsql_server_flush(struct dsql_server *server);
 /* Goes on with what the client waits for: what it sent, and the end of its transaction. */
 void dsql_server_go_on(struct dsql_client *client);
-/* The connection is lost: the client is told what that means. */
+/* The connection is lost: the client is told what that means, if it has sent something there. */
 void dsql_server_lose(struct dsql_server *server);
+/* The client's settings were not put in place: it is done again, or the client told. */
+void dsql_server_change_failed(struct dsql_server *server);
 /* A client that waits is let go: its statement fails. */
 void dsql_server_cancel_wait(struct dsql_client *client);
 /* PAUSE is over for a client that wanted a connection. */

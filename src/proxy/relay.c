@@ -67,6 +67,12 @@ void dsql_relay_settings(struct dsql_client *client, bool read_back)
     dsql_strbuf_fini(&sql);
 }
 
+bool dsql_relay_is_changing(const struct dsql_client *client)
+{
+    return client->answers.count > 0 &&
+           dsql_answers_at(&client->answers, 0)->purpose == DSQL_FOR_CHANGE;
+}
+
 static void put_hidden_close(struct dsql_client *client, const char *name)
 {
     dsql_pg_put_close(out_of(client), DSQL_PG_STATEMENT, dsql_span_of(name));
@@ -632,6 +638,8 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
         client->state = DSQL_CLIENT_CLOSING;
         return true;
     }
+    if (dsql_relay_is_changing(client))
+        return false;
     if (answer_alone(client, piece->type))
         return true;
     bool ends_copy = client->answers.copying && piece->type != DSQL_PG_FE_SYNC &&
@@ -643,7 +651,8 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
     bool names = piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_FLUSH;
     if (!dsql_replay_admits(client, piece->type) ||
         (names && dsql_answers_are_uncertain(&client->answers)) ||
-        client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client))
+        client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client) ||
+        dsql_relay_is_changing(client))
         return false;
     if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&
         piece->type != DSQL_PG_FE_FUNCTION_CALL && piece->type != DSQL_PG_FE_FLUSH)

@@ -1,9 +1,10 @@
 /* The server's answers on their way to the client. */
+#include "core/classify.h"
 #include "pgwire/backend.h"
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
 
-enum { TEXT_MAX = 1 << 20, READS_MAX = 3 };
+enum { TEXT_MAX = 1 << 20 };
 
 /* The unnamed statement is gone if its Parse failed, and the one before if it was skipped. What the
  * server has then may be another client's: it is not known. */
@@ -95,18 +96,31 @@ static bool is_fatal(struct dsql_span body)
             dsql_span_eq(msg.report.severity_plain, DSQL_SPAN("PANIC")));
 }
 
+/* Whether the same goes better the next time: the catalogue had changed (OC001), for one. */
+static bool may_go_again(const struct dsql_pg_piece *piece)
+{
+    char sqlstate[8], message[256];
+    struct dsql_strbuf text;
+    struct dsql_pg_be msg;
+    struct dsql_err err;
+    if (dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        return false;
+    dsql_strbuf_init(&text, sqlstate, sizeof(sqlstate));
+    dsql_strbuf_add(&text, msg.report.sqlstate);
+    dsql_strbuf_init(&text, message, sizeof(message));
+    dsql_strbuf_add(&text, msg.report.message);
+    enum dsql_rc rc = dsql_classify(DSQL_PHASE_STATEMENT, sqlstate, message, NULL).rc;
+    return dsql_rc_class(rc) == DSQL_CLASS_RETRY;
+}
+
 /* Settings could not be put in place or read: a client that logs in hears why. */
-static void settings_failed(struct dsql_server *server, const struct dsql_pg_piece *piece)
+static void login_failed(struct dsql_server *server, const struct dsql_pg_piece *piece)
 {
     struct dsql_client *client = server->client;
     struct dsql_pg_be msg;
     struct dsql_err err;
-    enum dsql_answer_purpose purpose = dsql_answers_head(&client->answers)->purpose;
-    if (client->state != DSQL_CLIENT_CHECKING) {
-        if (purpose == DSQL_FOR_READ && ++client->reads_failed < READS_MAX)
-            client->settings_dirty = true; /* the catalogue had changed (OC001): once more */
-        else
-            dsql_server_lose(server); /* what is behind it must not run with other settings */
+    if (may_go_again(piece) && ++client->tries_failed < DSQL_PROXY_TRIES) {
+        client->settings_dirty = true;
         return;
     }
     server->doubtful = true;
@@ -115,6 +129,26 @@ static void settings_failed(struct dsql_server *server, const struct dsql_pg_pie
     msg.report.severity = msg.report.severity_plain = DSQL_SPAN("FATAL");
     dsql_pg_put_error(&client->out.bytes, &msg.report);
     client->state = DSQL_CLIENT_CLOSING;
+}
+
+/* What could not be put in place is tried again, here or on another connection. What could not be
+ * read is read again, behind what the client has sent meanwhile. */
+static void settings_failed(struct dsql_server *server, const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    bool reads = dsql_answers_head(&client->answers)->purpose == DSQL_FOR_READ;
+    if (!reads) { /* what is in force is not known */
+        dsql_settings_unref(server->settings);
+        server->settings = NULL;
+    }
+    if (client->state == DSQL_CLIENT_CHECKING)
+        login_failed(server, piece);
+    else if (!reads && may_go_again(piece))
+        client->change_failed = true; /* until its ReadyForQuery */
+    else if (reads && (++client->tries_failed < DSQL_PROXY_TRIES || client->answers.count > 1))
+        client->settings_dirty = true;
+    else
+        dsql_server_lose(server);
 }
 
 static void take_error(struct dsql_server *server, const struct dsql_pg_piece *piece)
@@ -170,11 +204,15 @@ static void take_row(struct dsql_server *server, const struct dsql_pg_piece *pie
         !dsql_pg_be_parse(piece->type, dsql_strbuf_span(&server->row), &msg, &err))
         read = dsql_settings_of_row(msg.row);
     dsql_strbuf_fini(&server->row);
+    if (client->state == DSQL_CLIENT_CHECKING && client->settings_dirty) {
+        dsql_settings_unref(read); /* they are not the client's: those were not put in place */
+        return;
+    }
     if (!read) {
         server->doubtful = true;
         return;
     }
-    client->reads_failed = 0;
+    client->tries_failed = 0;
     dsql_settings_unref(client->settings);
     client->settings = dsql_settings_ref(read);
     dsql_settings_unref(server->settings);
@@ -195,7 +233,12 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     client->begun = begins && client->tx == DSQL_PG_IN_TX;
     if (purpose == DSQL_FOR_CLIENT)
         dsql_strbuf_add(&client->out.bytes, piece->raw);
-    else if (purpose == DSQL_FOR_READ && client->state == DSQL_CLIENT_CHECKING && !server->doubtful)
+    else if (purpose == DSQL_FOR_CHANGE && client->change_failed)
+        dsql_server_change_failed(server);
+    else if (purpose == DSQL_FOR_CHANGE && client->state == DSQL_CLIENT_ACTIVE)
+        client->tries_failed = 0;
+    else if (purpose == DSQL_FOR_READ && client->state == DSQL_CLIENT_CHECKING &&
+             !server->doubtful && !client->settings_dirty)
         dsql_entry_welcome(client);
 }
 

@@ -232,6 +232,20 @@ static void skip_held(struct dsql_client *client)
     dsql_pg_put_ready(&client->out.bytes, DSQL_PG_IDLE);
 }
 
+/* What stood behind the client's settings was not sent: it fails and may be run again. */
+static void refuse_unsent(struct dsql_client *client)
+{
+    const char *message = "the client's settings could not be put in place; nothing was run";
+    client->tries_failed = 0;
+    dsql_replay_free(client);
+    if (client->state == DSQL_CLIENT_CHECKING) {
+        dsql_client_fatal(client, "08006", message, "Connect again.");
+        return;
+    }
+    dsql_client_error(client, "ERROR", "40001", message, "Run the transaction again.");
+    skip_held(client);
+}
+
 /* The statement that waits fails; what the client sent behind it up to its Sync is skipped. */
 static void refuse(struct dsql_client *client, const struct dsql_err *err)
 {
@@ -457,6 +471,30 @@ static void answer_for_lost(struct dsql_client *client, bool unknown)
     client->tx = DSQL_PG_IDLE;
 }
 
+/* Nothing of the client's has run: the same once more. */
+void dsql_server_change_failed(struct dsql_server *server)
+{
+    struct dsql_client *client = server->client;
+    client->change_failed = false;
+    if (++client->tries_failed < DSQL_PROXY_TRIES)
+        dsql_relay_settings(client, false);
+    else
+        refuse_unsent(client);
+}
+
+/* A connection on which nothing of the client's was sent is lost: another one, unseen. */
+static void lend_another(struct dsql_client *client)
+{
+    dsql_reply_drop(client, client->answers.count);
+    client->change_failed = false;
+    if (++client->tries_failed < DSQL_PROXY_TRIES) {
+        dsql_server_unpark(client);
+        return;
+    }
+    refuse_unsent(client);
+    dsql_server_go_on(client);
+}
+
 void dsql_server_lose(struct dsql_server *server)
 {
     struct dsql_client *client = server->client;
@@ -465,15 +503,21 @@ void dsql_server_lose(struct dsql_server *server)
     bool torn = !dsql_pg_framer_is_between(&server->in) && !dsql_replay_withholds(client);
     bool unknown = may_have_committed(client);
     bool waiting = client->answers.count > 0 || client->segment_open;
-    add_count(unknown ? &proxy->counts.unknown : &proxy->counts.lost);
-    dsql_log(proxy->log, DSQL_EVENT_PROXY_LOST,
-             DSQL_F("outcome", unknown ? "unknown" : "rolled back"));
+    bool unsent = dsql_relay_is_changing(client) && client->state <= DSQL_CLIENT_ACTIVE;
+    if (!unsent)
+        add_count(unknown ? &proxy->counts.unknown : &proxy->counts.lost);
+    const char *outcome = unknown ? "unknown" : unsent ? "unseen" : "rolled back";
+    dsql_log(proxy->log, DSQL_EVENT_PROXY_LOST, DSQL_F("outcome", outcome));
     unlink_server(server);
     forget_socket(server);
     dsql_pool_discard(conn);
     client->pinned = client->pinned_prepare = client->settings_dirty = false;
     if (client->state == DSQL_CLIENT_LEAVING) {
         dsql_client_close(client);
+        return;
+    }
+    if (unsent) { /* X4 */
+        lend_another(client);
         return;
     }
     if (dsql_replay_lost(client)) {

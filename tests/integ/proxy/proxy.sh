@@ -96,6 +96,8 @@ for seed in 2 5 22 322; do
     expect 0 python3 "$SOURCE_DIR/tests/integ/proxy/proxy_diff.py" 300 "$seed"
     contains "$out" 'the same answers'
 done
+# At this seed a connection refuses the settings of its next client, whatever they are: another one is lent.
+expect 0 python3 "$SOURCE_DIR/tests/integ/proxy/proxy_diff.py" 60 105
 
 # A connection that ends while it is idle is replaced unseen; one that ends in a transaction is told of.
 expect 0 "$dsql" local fault drop=1
