@@ -80,6 +80,7 @@ DSQL_API enum dsql_shard_lock dsql_store_shard_lock(const struct dsql_store *sto
 /* -- Transactions of the store: dsql/tx.h's, which also remember the tokens that locks have read
  * and put them into the predicates of the writes that follow. */
 
+/* Like dsql_tx_fn, it ends by returning, not by dsql_store_commit() or dsql_store_rollback(). */
 typedef enum dsql_rc dsql_store_fn(struct dsql_store_tx *tx, void *arg, struct dsql_err *err);
 
 /* As dsql_tx_run(). */

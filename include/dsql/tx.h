@@ -52,7 +52,8 @@ DSQL_API void dsql_cancel_destroy(struct dsql_cancel *cancel);
  * What a transaction does. It may run several times: it must not change its inputs nor anything
  * outside the database. DSQL_OK commits; anything else rolls back and is the outcome, except that a
  * transaction which met a conflict is run again, and one whose answer was lost is
- * DSQL_COMMIT_UNKNOWN, whatever the body made of it. (policy.single has its own rule.)
+ * DSQL_COMMIT_UNKNOWN, whatever the body made of it (see policy.single for its own rule). A body
+ * that calls dsql_tx_commit() or dsql_tx_rollback() ends the program with an assertion.
  */
 typedef enum dsql_rc dsql_tx_fn(struct dsql_tx *tx, void *arg, struct dsql_err *err);
 

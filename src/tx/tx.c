@@ -194,6 +194,7 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
     if (!t)
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for a transaction");
     dsql_tx_init(t, source, operation, policy);
+    t->by_hand = true;
     struct dsql_err why;
     enum dsql_rc rc = dsql_tx_start(t, &why);
     if (!rc) {
@@ -209,6 +210,12 @@ enum dsql_rc dsql_tx_begin_on(const struct dsql_source *source, const char *oper
     return rc;
 }
 
+/* dsql_tx_run() ends the transaction of its body, which has no memory of its own. */
+static void check_is_by_hand(const struct dsql_tx *tx)
+{
+    assert(tx->by_hand && "a body returns; dsql_tx_run() commits or rolls back");
+}
+
 static void end(struct dsql_tx *tx, enum dsql_rc rc, const struct dsql_err *why)
 {
     dsql_tx_note(tx, rc, rc, why);
@@ -221,6 +228,7 @@ static void end(struct dsql_tx *tx, enum dsql_rc rc, const struct dsql_err *why)
 
 enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err)
 {
+    check_is_by_hand(tx);
     enum dsql_rc rc = dsql_wire_commit(&tx->wire);
     struct dsql_err why = tx->wire.failed;
     if (rc != DSQL_OK && err)
@@ -231,6 +239,7 @@ enum dsql_rc dsql_tx_commit(struct dsql_tx *tx, struct dsql_err *err)
 
 void dsql_tx_rollback(struct dsql_tx *tx)
 {
+    check_is_by_hand(tx);
     struct dsql_err why = tx->wire.failed;
     end(tx, why.rc, &why);
 }

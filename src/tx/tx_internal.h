@@ -14,6 +14,7 @@ struct dsql_tx {
     int try_number;
     void *conn;    /* held; NULL before checkout and after the end */
     bool has_wire; /* the wire is open */
+    bool by_hand;  /* its caller began it, and ends it */
 };
 
 /* dsql_retry_budget_new() with a clock of its own; NULL: the machine's. */
@@ -28,8 +29,8 @@ void dsql_tx_init(struct dsql_tx *tx, const struct dsql_source *source, const ch
 /* Begins a try: on the connection that is held, or on a new one. */
 DSQL_MUST_USE enum dsql_rc dsql_tx_start(struct dsql_tx *tx, struct dsql_err *err);
 
-/* A try ended with rc, and the database said `said`, which differs where the caller's body makes
- * its own of it: metrics, log and pulse learn of it. */
+/* Tells metrics, log and pulse of a try. rc is its outcome; `said` is the database's own answer,
+ * which differs if the body returned another code. */
 void dsql_tx_note(struct dsql_tx *tx, enum dsql_rc rc, enum dsql_rc said,
                   const struct dsql_err *err);
 

@@ -1,11 +1,8 @@
 #include "base/hist.h"
 
 #include <math.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "support/child.h"
 #include "support/test.h"
 
 TEST(parts_follow_each_other_without_gaps)
@@ -91,21 +88,17 @@ TEST(a_quantile_is_not_below_its_part)
     free(hist);
 }
 
+static void ask(void *arg)
+{
+    static struct dsql_hist hist;
+    const double *q = arg;
+    (void)dsql_hist_quantile(&hist, *q);
+}
+
 /* Whether asking for this quantile ends the program. */
 static bool aborts(double q)
 {
-    static struct dsql_hist hist;
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-        close(STDERR_FILENO);
-        (void)dsql_hist_quantile(&hist, q);
-        _exit(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    return child_aborts(ask, &q);
 }
 
 TEST(what_is_no_quantile_is_a_programmers_error)

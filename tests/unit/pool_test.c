@@ -9,6 +9,7 @@
 
 #include "dsql/credentials.h"
 #include "pool/pool.h"
+#include "support/child.h"
 #include "support/fake_pq.h"
 #include "support/test.h"
 
@@ -499,23 +500,27 @@ TEST(orphan_needs_nothing)
 
 /* What a program can do wrong with a handle that it has given back. The slot has one connection, so
  * that the next checkout gets the same one; `others` checkouts lie between. */
-enum misuse { RETURN_AGAIN, DISCARD_AGAIN, USE_AGAIN, MISUSES };
+struct misuse {
+    enum { RETURN_AGAIN, DISCARD_AGAIN, USE_AGAIN, MISUSES } how;
+    int others;
+};
 
-static void misuse(enum misuse how, int others)
+static void misuse(void *arg)
 {
+    const struct misuse *its = arg;
     struct dsql_pool_options options;
     fake_pq_options(&options, 1);
     struct dsql_pool *pool = open_pool(&options);
     struct dsql_conn *mine = check_out(pool), *theirs = NULL;
     dsql_pool_return(mine);
-    for (int i = 0; i < others; i++) {
+    for (int i = 0; i < its->others; i++) {
         if (theirs)
             dsql_pool_return(theirs);
         theirs = check_out(pool);
     }
-    if (how == RETURN_AGAIN)
+    if (its->how == RETURN_AGAIN)
         dsql_pool_return(mine);
-    else if (how == DISCARD_AGAIN)
+    else if (its->how == DISCARD_AGAIN)
         dsql_pool_discard(mine);
     else
         (void)dsql_conn_pg(mine);
@@ -527,20 +532,9 @@ TEST(given_back_twice)
 {
     static const int others[] = {0, 1, 2, 31, 63};
     for (size_t i = 0; i < MISUSES * DSQL_COUNT_OF(others); i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            const struct rlimit none = {0, 0};
-            (void)setrlimit(RLIMIT_CORE, &none);
-            (void)close(STDERR_FILENO); /* the assertion's text is no failure */
-            misuse((enum misuse)(i % MISUSES), others[i / MISUSES]);
-            _exit(0);
-        }
-        int status = 0;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
-            fail_msg("misuse %zu after %d other checkouts: status %d", i % MISUSES,
-                     others[i / MISUSES], status);
+        struct misuse its = {.how = i % MISUSES, .others = others[i / MISUSES]};
+        if (!child_aborts(misuse, &its))
+            fail_msg("misuse %d after %d other checkouts is not noticed", (int)its.how, its.others);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/child.h"
 #include "support/tx_db.h"
 
 static const struct dsql_stmt SLEEP = {.name = "sleep", .sql = "SELECT pg_sleep(30)"};
@@ -132,6 +133,42 @@ TEST(a_lost_connection_is_replaced_if_the_policy_says_so)
     assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 2);
 }
 
+static enum dsql_rc commit_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    (void)arg;
+    return dsql_tx_commit(tx, err);
+}
+
+static enum dsql_rc rollback_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    (void)arg;
+    (void)err;
+    dsql_tx_rollback(tx);
+    return DSQL_OK;
+}
+
+static enum dsql_rc empty_body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
+{
+    (void)tx;
+    (void)arg;
+    (void)err;
+    return DSQL_OK;
+}
+
+static void run_alone(void *arg)
+{
+    dsql_tx_fn *const *body = arg;
+    ok(dsql_tx_run_on(&db.source, "misuse", *body, NULL, NULL, NULL));
+}
+
+TEST(a_body_that_ends_its_transaction_ends_the_program)
+{
+    dsql_tx_fn *commits = commit_body, *rolls_back = rollback_body, *returns = empty_body;
+    assert_true(child_aborts(run_alone, (void *)&commits));
+    assert_true(child_aborts(run_alone, (void *)&rolls_back));
+    assert_false(child_aborts(run_alone, (void *)&returns));
+}
+
 int main(void)
 {
     tx_db_open();
@@ -140,6 +177,7 @@ int main(void)
         EACH(a_cancel_wakes_the_wait),
         EACH(a_lost_connection_is_lost_before_commit_and_unknown_at_it),
         EACH(a_lost_connection_is_replaced_if_the_policy_says_so),
+        EACH(a_body_that_ends_its_transaction_ends_the_program),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tx_db_close();
