@@ -82,12 +82,12 @@ struct dsql_credentials_info {
 };
 
 /*
- * Makes sure that there are valid credentials, waiting at most wait_ms for them (0: not at all),
+ * Makes sure that there are valid credentials, waiting at most wait_ns for them (0: not at all),
  * and says whose they are. DSQL_TIMEOUT if they are still being fetched; DSQL_DENIED if no provider
  * is set up or one was refused; otherwise what went wrong.
  */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_credentials_check(struct dsql_credentials *credentials,
-                                                           int64_t wait_ms,
+                                                           int64_t wait_ns,
                                                            struct dsql_credentials_info *info,
                                                            struct dsql_err *err);
 

@@ -227,7 +227,8 @@ DSQL_API PGconn *dsql_conn_pg(const struct dsql_conn *conn);
  */
 DSQL_API void dsql_pool_return(struct dsql_conn *conn);
 
-/* Why a connection was closed. The order is that of the metric's label `reason`. */
+/* Why a connection was closed. The order is that of the metric's label `reason`, DISCARD_REASON in
+ * src/metrics/labels.def. */
 enum dsql_discard {
     DSQL_DISCARD_INSUFFICIENT_LIFETIME, /* inside its guard window */
     DSQL_DISCARD_EXPIRED_ON_CHECKOUT,
@@ -236,7 +237,7 @@ enum dsql_discard {
     DSQL_DISCARD_EXPIRING_SOON_ON_SCAN, /* replaced, or inside its guard window */
     DSQL_DISCARD_RESERVOIR_FULL,        /* the budget has shrunk */
     DSQL_DISCARD_SERVER_CLOSED,
-    DSQL_DISCARD_BROKEN,       /* a caller discarded it */
+    DSQL_DISCARD_BROKEN,       /* a caller discarded it, or returned it after its end */
     DSQL_DISCARD_DIRTY_RETURN, /* returned inside a transaction or with results unread */
     DSQL_DISCARD_DRAIN,
     DSQL_DISCARDS /* how many reasons there are */

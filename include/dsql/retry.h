@@ -31,8 +31,8 @@ extern "C" {
 
 /*
  * Limits the retries of many operations together, so that a hot row does not multiply the load:
- * each operation that begins adds `ratio` retries, each second adds `rate` more, and never are more
- * than `burst` saved. Safe from any thread.
+ * each operation that begins adds `ratio` retries, each second adds `rate` more, and at most
+ * `burst` retries are saved. Safe from any thread.
  */
 struct dsql_retry_budget;
 

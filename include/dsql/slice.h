@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* Bytes that the slice does not own. A UUID that may be NULL is 16 of them. */
+/* Bytes that the slice does not own. A UUID that may be NULL is a slice of 16 bytes, or one
+ * whose ptr is NULL. */
 struct dsql_slice {
     const void *ptr; /* NULL is NULL where that is allowed, and empty elsewhere */
     size_t len;

@@ -134,7 +134,8 @@ dsql_visibility_compact(struct dsql_visibility *visibility, const struct dsql_tx
 
 /* -- Looking for damage. */
 
-/* One thing that is not as it should be. Pointers live during the call. */
+/* One thing that is not as it should be: of each run at most one, the first that is found; a repair
+ * mends all of that run that can be mended. Pointers live during the call. */
 struct dsql_visibility_finding {
     /* "row": a column that does not follow from the others; "tombstone": values of a deleted run;
      * "missing posting", "wrong posting", "orphaned postings": of no run; "memo": one whose parts

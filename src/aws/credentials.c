@@ -261,13 +261,12 @@ enum dsql_rc dsql_credentials_get(struct dsql_credentials *credentials, int64_t 
     return rc;
 }
 
-enum dsql_rc dsql_credentials_check(struct dsql_credentials *credentials, int64_t wait_ms,
+enum dsql_rc dsql_credentials_check(struct dsql_credentials *credentials, int64_t wait_ns,
                                     struct dsql_credentials_info *info, struct dsql_err *err)
 {
     enum dsql_rc rc = refuse_child(credentials, err);
     if (rc)
         return rc;
-    int64_t wait_ns = wait_ms > INT64_MAX / DSQL_MS ? INT64_MAX : wait_ms * DSQL_MS;
     dsql_lock(&credentials->lock);
     rc = need_keys(credentials, wait_ns, err);
     if (!rc && info) {

@@ -5,9 +5,10 @@
 
 #include "budget/ledger.h"
 
-/* One share that answers for both, or two. Two know nothing of each other, so that a table that is
- * away holds up only its own half; both know the numbers, because the half of the permits draws as
- * many at once as are missing. */
+/* `slots` and `permits` are the same share, unless connections and connects are counted in two
+ * tables. Then they are two independent shares, so that an absent table stops only its half. Both
+ * are told `want` and `used`: the permits' share draws as many permits as connections are missing.
+ */
 struct dsql_budget {
     struct dsql_share *slots, *permits;
     int64_t want, used;

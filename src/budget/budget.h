@@ -4,7 +4,8 @@
  * they are a fleet's, brought from a table (fleet.h).
  *
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. An
- * opener asks for slots once a turn. An open then takes address, token, permit and connect, in this
+ * opener asks for slots at the beginning of a turn, and once more if connections have begun to age
+ * in it. An open then takes address, token, permit and connect, in this
  * order; a permit that can't be used any more stays in hand for the next open.
  *
  * Calls on one handle never overlap; they come from the pool's opener, status() and destroy() from

@@ -251,7 +251,7 @@ static enum dsql_rc share_new(const struct dsql_budget_options *o, bool in_a_tab
     return DSQL_OK;
 }
 
-/* An allowance whose pools all drain does so no longer: its newest pool needs it. */
+/* If all other pools of the ledger drain, the new pool ends the draining of the allowance. */
 static void join(struct dsql_ledger *l, struct dsql_share *s)
 {
     s->ledger = l;

@@ -28,7 +28,7 @@ static void check_credentials(struct dsql_doctor *doctor)
         .region = doctor->has_endpoint ? doctor->endpoint.region : NULL};
     enum dsql_rc rc = dsql_credentials_new(&options, &doctor->credentials, &err);
     if (!rc)
-        rc = dsql_credentials_check(doctor->credentials, doctor->timeout_ns / DSQL_MS, &info, &err);
+        rc = dsql_credentials_check(doctor->credentials, doctor->timeout_ns, &info, &err);
     if (rc) {
         dsql_doctor_say_error(doctor, DSQL_FOUND_CREDENTIALS_NONE, &err);
         dsql_credentials_destroy(doctor->credentials);

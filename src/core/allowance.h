@@ -99,7 +99,7 @@ static inline void dsql_allowance_refused_full(struct dsql_allowance *a, struct 
         a->ops->refused_full(a, now);
 }
 
-/* Whether everything is to be given back, the slots as used() falls. With false that ends. */
+/* true: give all permits back now, and slots as used() falls. false: no longer. */
 static inline void dsql_allowance_drain(struct dsql_allowance *a, bool draining)
 {
     a->ops->drain(a, draining);

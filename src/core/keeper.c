@@ -240,7 +240,8 @@ static bool open_one(struct dsql_keeper *k, struct dsql_keeper_step *step,
         ask(k, step, DSQL_KEEPER_PERMIT);
         return true;
     }
-    if (k->room != DSQL_SLOT_NONE) { /* the room made for this permit is no longer granted */
+    if (k->room !=
+        DSQL_SLOT_NONE) { /* the slot that was freed for this permit has been withdrawn */
         dsql_slots_discard(&k->slots, k->room, reason_of_age(k, k->room));
         k->room = DSQL_SLOT_NONE;
         return close_discarded(k, step);
@@ -342,7 +343,7 @@ void dsql_keeper_next(struct dsql_keeper *k, struct dsql_keeper_step *step)
             return;
         k->stage = OPENING;
         k->looks = 0;
-        if (k->need < dsql_pace_need(k)) { /* some have begun to age */
+        if (k->need < dsql_pace_need(k)) { /* connections began to age: each needs a second slot */
             ask_for_slots(k, step);
             return;
         }

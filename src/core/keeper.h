@@ -163,8 +163,8 @@ struct dsql_keeper {
     unsigned purpose;          /* of a claim */
     unsigned looks;            /* at aging ones that were in use */
     uint32_t room;             /* an aging one, claimed, that makes room if a permit is there */
-    uint32_t offer;            /* claimed in vain */
-    bool swept;                /* nothing was ready any more */
+    uint32_t offer;            /* claimed to make room, and no permit came: goes back */
+    bool swept;                /* a TAKE found the ready set empty */
     bool prepared;
     enum dsql_keeper_why hindered; /* an answer of this turn stands in the way */
     uint32_t cuts;                 /* connects whose end was asked for and not told */

@@ -4,10 +4,10 @@
 
 enum { INFLIGHT_MAX = 1000 };
 
-#define TURN_NS            DSQL_S          /* no sleep is longer */
-#define LACK_NS            (5 * DSQL_S)    /* without the slots it wants: then it is said */
-#define LACK_AGAIN_NS      (30 * DSQL_S)   /* and again, as long as it lasts */
-#define NEED_NS            (30 * DSQL_S)   /* slots needed are kept for one to two of these */
+#define TURN_NS            DSQL_S        /* no sleep is longer */
+#define LACK_NS            (5 * DSQL_S)  /* fewer slots than the target for so long are reported */
+#define LACK_AGAIN_NS      (30 * DSQL_S) /* and reported again after this */
+#define NEED_NS            (30 * DSQL_S) /* slots needed are kept for one to two of these */
 #define SLOW_HANDSHAKE_NS  (500 * DSQL_MS) /* more at once would make it slower still */
 #define PERMIT_KEEP_NS     DSQL_S          /* a permit in hand is used within, or not at all */
 #define PERMIT_BACKOFF_MAX DSQL_S          /* longer, and permits lapse unasked */

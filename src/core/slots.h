@@ -104,8 +104,9 @@ static inline uint32_t dsql_slots_fresh(const struct dsql_slots *slots)
     return slots->open - slots->aging;
 }
 
-/* For who has filled in the book from a recording: whether its lists and counts agree with the
- * states of its slots (S1, S2); and if so, what the clock has to say is looked up anew (S3). */
+/* For a reader of recordings, which fills in the book by itself. are_sound() tells whether lists
+ * and counts agree with the states of the slots (S1, S2). If so, look_again() makes the timers
+ * (S3). */
 bool dsql_slots_are_sound(const struct dsql_slots *slots);
 void dsql_slots_look_again(struct dsql_slots *slots);
 

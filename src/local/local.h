@@ -9,7 +9,8 @@
  *     fault/    what fails by request, and builds of indexes that take long
  *     module/   what runs inside the private PostgreSQL: conflicts, sizes, the box
  *
- * front sees all of them but module; fault sees front; rules and process see neither.
+ * front includes the other folders except module. fault includes front. rules and process include
+ * neither front nor fault, but a header of each other. module includes process.
  */
 #ifndef DSQL_LOCAL_LOCAL_H
 #define DSQL_LOCAL_LOCAL_H

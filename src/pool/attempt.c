@@ -60,8 +60,8 @@ static bool add_failure(struct dsql_pool *pool, const struct dsql_connect_report
     return replaces;
 }
 
-/* What a failure means for everybody; `slot`, if it had one, is EMPTY afterwards. Without one the
- * keeper has asked for address and token. */
+/* What a failure means for everybody; `slot` is EMPTY afterwards; it is DSQL_SLOT_NONE
+ * if the address or the token failed, before any slot. */
 static void note_failure(struct dsql_pool *pool, const struct dsql_connect_report *report, int step,
                          uint32_t slot)
 {

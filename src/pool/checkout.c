@@ -1,6 +1,7 @@
 /*
- * The hot path. A checkout that finds a connection: one compare-and-swap on the ready set. A
- * return: one atomic or, and a look at `attention`. No lock, no system call, no allocation, and no
+ * The hot path. A checkout that finds a connection: one atomic operation on the ready set, an AND
+ * on the thread's last slot, else a compare-and-swap. A return: one atomic OR, and a look at
+ * `attention`. No lock, no system call, no allocation, and no
  * clock while the connection is far from its end (core/handout.h).
  *
  * Every SAMPLE-th checkout of a thread is timed and stands for SAMPLE of them in the histogram;

@@ -3,8 +3,9 @@
  * what to do, carries it out, and sleeps for as long as the keeper says, or until a socket or a
  * wake. Nothing here decides, and nothing here waits for anything else.
  *
- * Only this thread tells the keeper something, and it does so with state_lock held: what callers
- * discard is queued for it. So it may read the keeper without the lock, until it has `stopped`.
+ * Until `stopped`, only this thread tells the keeper something, and it does so with state_lock
+ * held: what callers discard is queued for it. So it may read the keeper without the lock, until it
+ * has `stopped`.
  *
  * Idle sockets are watched for the other side's hang-up, edge-triggered and for nothing else: data
  * that a caller's statements bring does not wake the opener. A hang-up while a connection is in use

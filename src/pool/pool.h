@@ -231,8 +231,8 @@ static inline struct dsql_conn *dsql_conn_of(const struct dsql_conn *handle)
     return (struct dsql_conn *)((uintptr_t)handle & ~(uintptr_t)(DSQL_HANDLE_NUMBERS - 1));
 }
 
-/* Whether the handle's checkout still lasts. An older one of the slot is taken for it only if a
- * multiple of 64 checkouts lie between them. */
+/* Whether the handle's checkout still lasts. An older handle of the slot passes only if the two
+ * checkouts are a multiple of 64 apart. */
 static inline bool dsql_conn_is_out(struct dsql_conn *conn, const struct dsql_conn *handle,
                                     uint64_t turns)
 {

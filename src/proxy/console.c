@@ -1,6 +1,7 @@
 /*
  * The virtual database `dsql` (`pgbouncer` too): SHOW and a few commands in PgBouncer's words, with
- * its columns, so that its exporters work. Simple queries only.
+ * its columns, so that its exporters work. Simple queries only. Each name of a table's columns
+ * needs one cell, in the same order; a column of our own goes to the end.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -7,10 +7,10 @@
  *      order of their keys are tasks in the order of their ids.
  * (K2) The key of a pack is its last id. So a range delete takes it when all its tasks are below
  * the range's end, and not before. A process that deletes a range has completed what is below it.
- * (K3) A pack has at most DSQL_PACK_MAX tasks. So a reader up to an id finds every pack with a
- * task below it among the keys less than DSQL_PACK_MAX - 1 beyond (`END` of the catalogue). (K4) Of
- * each row that a range read finds, at least one task is in the range, or nothing behind it is. So
- * a page that is not full is the last one.
+ * (K3) A pack has at most DSQL_PACK_MAX tasks. So a task below an id is in a pack whose key is less
+ *      than id + DSQL_PACK_MAX - 1 (`END` of the catalogue).
+ * (K4) Each row that a range read finds has a task in the range, unless it is the last row. So a
+ *      page that is not full is the last one.
  *
  * A single task is not deleted from a pack: only Temporal's admin tool asks for that.
  */

@@ -6,7 +6,7 @@
  * Sync); a *batch* is what stands between two Syncs and costs one round trip.
  *
  * Invariants: (W1) entries are answered in the order they were queued; (W2) after the first failure
- * nothing more is queued but Sync, ROLLBACK and what looks around behind it; (W3) COMMIT is queued
+ * only Sync, ROLLBACK and the read of dsql_wire_look() are queued; (W3) COMMIT is queued
  * only when no unanswered entry holds a fence that the server would not raise, and a statement with
  * such a fence is never sent without BEGIN; (W4) the outcome is unknown only if COMMIT was queued,
  * no error was received for an entry before it, and no answer to it came; (W5) only this file's

@@ -36,7 +36,8 @@ static const uint32_t beside_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_T
         .flags = DSQL_STMT_PREPARE | DSQL_STMT_READ                                                \
     }
 
-/* `max` of a page: more are there only of runs that are not, or of one run. */
+/* A page reads at most `max` rows. More exist only if one run has that many, or if the rows belong
+ * to no run. */
 static const struct {
     int64_t max;
     struct dsql_stmt stmt, last_stmt;

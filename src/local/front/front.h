@@ -224,7 +224,7 @@ void dsql_relay_read(struct dsql_session *session, struct dsql_reading *reading)
 void dsql_relay_fini(struct dsql_session *session);
 void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg_piece *piece);
 
-/* strike.c: faults of statements and of COMMIT. */
+/* fault/strike.c: faults of statements and of COMMIT. */
 enum dsql_strike {
     DSQL_STRIKE_NONE, /* it runs; what is done with its answer is remembered */
     DSQL_STRIKE_FAIL, /* it fails with the refusal */
