@@ -128,15 +128,16 @@ static void refuse_opening(struct dsql_session *session, const struct dsql_pg_re
     dsql_session_fatal(session, DSQL_LOCAL_REFUSALS, sqlstate, message, "");
 }
 
-/* What the client did not ask for: logging in, preparing again what it had prepared, the mapping of
- * its role. A statement that can't be prepared any more is missed when it is used. */
+/* What the client did not ask for: logging in, preparing again what it had prepared, what is in
+ * force for its role. A statement that can't be prepared any more is missed when it is used. */
 static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece *piece)
 {
     struct dsql_backend *backend = session->backend;
     struct dsql_pg_be msg;
     struct dsql_err err;
-    if (piece->type == DSQL_PG_BE_DATA_ROW)
-        session->mapped = true;
+    if (piece->type == DSQL_PG_BE_DATA_ROW && session->state == DSQL_SESSION_ROLE &&
+        !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
+        dsql_login_row(session, msg.row);
     if (piece->type == DSQL_PG_BE_KEY_DATA &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
         backend->pid = msg.key.pid;

@@ -79,7 +79,7 @@ enum dsql_session_state {
     DSQL_SESSION_TLS,      /* shaking hands */
     DSQL_SESSION_STARTUP,  /* waiting for the StartupMessage */
     DSQL_SESSION_PASSWORD, /* waiting for the token */
-    DSQL_SESSION_ROLE,     /* waiting for PostgreSQL to say whether the role is mapped */
+    DSQL_SESSION_ROLE,     /* waiting for PostgreSQL to say what is in force for the role */
     DSQL_SESSION_ACTIVE,
     DSQL_SESSION_CLOSING, /* once what is waiting has been sent */
     DSQL_SESSION_DEAD,    /* freed at the end of this turn of the loop */
@@ -124,6 +124,7 @@ struct dsql_session {
     struct dsql_backend *backend; /* NULL while it needs none */
     struct dsql_sql_tx tx;
     struct dsql_stale_session stale;
+    bool presets;    /* its startup packet sets more than its application_name */
     bool sync_index; /* disable_sync_create_index=off */
     struct dsql_names names;
     struct dsql_reading *reading; /* a long message that is not passed on yet; NULL if none */
@@ -214,7 +215,9 @@ void dsql_session_drop(struct dsql_session *session, const char *why);
 /* login.c */
 void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece *piece);
 void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piece *piece);
-/* PostgreSQL has said whether the role is mapped. */
+/* PostgreSQL says what is in force for the role, which is let in: a row of values. */
+void dsql_login_row(struct dsql_session *session, struct dsql_pg_values in_force);
+/* It has said all it has to: without a row the role is not mapped. */
 void dsql_login_mapped(struct dsql_session *session);
 
 /* relay.c and answer.c */

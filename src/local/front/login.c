@@ -19,21 +19,25 @@ static const char full[] = "Unable to accept connection, too many open connectio
 static const char too_fast[] = "Unable to accept connection, rate exceeded.";
 static const char denied[] = "unable to accept connection, access denied";
 
-/* What the service reports after login, as recorded; what follows the session is added to it. */
+/* What the service reports after login, as recorded; what follows the session is added to it. Of
+ * those with a mark the value is the one in force, which the startup packet or the role may set. */
 static const struct {
     struct dsql_span name, value;
+    bool in_force;
 } parameters[] = {
-    {{"server_version", 14}, {DSQL_LOCAL_SERVER_VERSION, sizeof(DSQL_LOCAL_SERVER_VERSION) - 1}},
-    {{"server_encoding", 15}, {"UTF8", 4}},
-    {{"client_encoding", 15}, {"UTF8", 4}},
-    {{"DateStyle", 9}, {"ISO, MDY", 8}},
-    {{"IntervalStyle", 13}, {"postgres", 8}},
-    {{"TimeZone", 8}, {"UTC", 3}},
-    {{"integer_datetimes", 17}, {"on", 2}},
-    {{"standard_conforming_strings", 27}, {"on", 2}},
-    {{"is_superuser", 12}, {"off", 3}},
-    {{"default_transaction_read_only", 29}, {"off", 3}},
-    {{"in_hot_standby", 14}, {"off", 3}},
+    {{"server_version", 14},
+     {DSQL_LOCAL_SERVER_VERSION, sizeof(DSQL_LOCAL_SERVER_VERSION) - 1},
+     false},
+    {{"server_encoding", 15}, {"UTF8", 4}, false},
+    {{"client_encoding", 15}, {"UTF8", 4}, true},
+    {{"DateStyle", 9}, {"ISO, MDY", 8}, true},
+    {{"IntervalStyle", 13}, {"postgres", 8}, true},
+    {{"TimeZone", 8}, {"UTC", 3}, true},
+    {{"integer_datetimes", 17}, {"on", 2}, false},
+    {{"standard_conforming_strings", 27}, {"on", 2}, false},
+    {{"is_superuser", 12}, {"off", 3}, false},
+    {{"default_transaction_read_only", 29}, {"off", 3}, false},
+    {{"in_hot_standby", 14}, {"off", 3}, false},
 };
 
 /* One -c name=value or --name=value of the startup parameter `options`. */
@@ -94,6 +98,8 @@ static bool take_parameters(struct dsql_session *session, const struct dsql_pg_s
             dsql_sql_refuse(refusal, "08P01", "too many parameters in the startup packet");
             return false;
         }
+        /* What else can be set may change what is reported. */
+        session->presets = session->presets || !is_name(param.name, "application_name");
         kept[count++] = param;
     }
     struct dsql_strbuf out;
@@ -199,17 +205,27 @@ void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece
         dsql_session_drop(session, "a request for encryption inside the encryption");
 }
 
+/* The values in force; none: as they are where nobody has set anything. */
+static void greet(struct dsql_session *session, struct dsql_pg_values in_force)
+{
+    struct dsql_strbuf *out = &session->to_client.bytes;
+    dsql_pg_put_auth_ok(out);
+    for (size_t i = 0; i < DSQL_COUNT_OF(parameters); i++) {
+        struct dsql_pg_value value;
+        bool has_value = parameters[i].in_force && dsql_pg_values_next(&in_force, &value);
+        dsql_pg_put_parameter_status(out, parameters[i].name,
+                                     has_value ? value.bytes : parameters[i].value);
+    }
+    dsql_pg_put_parameter_status(out, DSQL_SPAN("session_authorization"),
+                                 dsql_span_of(session->user));
+}
+
 static void welcome(struct dsql_session *session)
 {
     struct dsql_front *front = session->front;
     struct dsql_strbuf *out = &session->to_client.bytes;
     uint32_t key[2];
     dsql_random_bytes(key, sizeof(key));
-    dsql_pg_put_auth_ok(out);
-    for (size_t i = 0; i < DSQL_COUNT_OF(parameters); i++)
-        dsql_pg_put_parameter_status(out, parameters[i].name, parameters[i].value);
-    dsql_pg_put_parameter_status(out, DSQL_SPAN("session_authorization"),
-                                 dsql_span_of(session->user));
     dsql_pg_put_key_data(out, key[0] & INT32_MAX, key[1]);
     dsql_pg_put_ready(out, DSQL_PG_IDLE);
     session->state = DSQL_SESSION_ACTIVE;
@@ -222,20 +238,38 @@ static void welcome(struct dsql_session *session)
                    front->options->lifetime_ns / front->options->time_scale);
 }
 
-/* A role other than admin must be mapped to who signed the token; PostgreSQL knows. */
-static void ask_mapping(struct dsql_session *session)
+/* What PostgreSQL knows: the values in force, as a row; none if the role is not let in. A role
+ * other than admin must be mapped to who signed the token. */
+static void ask(struct dsql_session *session, bool is_admin)
 {
-    char memory[512];
+    char memory[1024];
     struct dsql_strbuf sql;
     session->state = DSQL_SESSION_ROLE;
     if (!dsql_backend_need(session))
         return;
     dsql_strbuf_init(&sql, memory, sizeof(memory));
-    dsql_strbuf_add_str(&sql, "select from sys.iam_pg_role_mappings where pg_role_name = "
-                              "session_user and arn = ");
-    dsql_rewrite_literal(&sql, dsql_span_of(session->front->options->arn));
+    const char *before = "select ";
+    for (size_t i = 0; i < DSQL_COUNT_OF(parameters); i++) {
+        if (!parameters[i].in_force)
+            continue;
+        dsql_strbuf_addf(&sql, "%scurrent_setting('%.*s')", before,
+                         DSQL_SPAN_ARG(parameters[i].name));
+        before = ", ";
+    }
+    if (!is_admin) {
+        dsql_strbuf_add_str(&sql, " from sys.iam_pg_role_mappings where pg_role_name = "
+                                  "session_user and arn = ");
+        dsql_rewrite_literal(&sql, dsql_span_of(session->front->options->arn));
+    }
     dsql_pg_put_query(&session->backend->out.bytes, dsql_strbuf_span(&sql));
     session->backend->hidden++;
+}
+
+void dsql_login_row(struct dsql_session *session, struct dsql_pg_values in_force)
+{
+    if (!session->mapped)
+        greet(session, in_force);
+    session->mapped = true;
 }
 
 void dsql_login_mapped(struct dsql_session *session)
@@ -249,6 +283,17 @@ void dsql_login_mapped(struct dsql_session *session)
     (void)snprintf(hint, sizeof(hint), "User: %s is not authorized to access this resource",
                    session->front->options->arn);
     dsql_session_fatal(session, DSQL_LOCAL_TOKEN, "08006", denied, hint);
+}
+
+/* Where nobody has set anything it needs no session at PostgreSQL. */
+static void let_in(struct dsql_session *session)
+{
+    if (session->presets || session->front->backends.generation > 0) {
+        ask(session, true);
+    } else {
+        greet(session, (struct dsql_pg_values){0});
+        welcome(session);
+    }
 }
 
 /* Whether a fault that is set refuses a good token. */
@@ -288,9 +333,9 @@ void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piec
     else if (is_denied(session))
         return;
     else if (is_name(dsql_span_of(session->user), "admin"))
-        welcome(session);
+        let_in(session);
     else if (is_name(dsql_span_of(session->user), DSQL_LOCAL_SUPERUSER))
         dsql_login_mapped(session); /* no client may have it */
     else
-        ask_mapping(session);
+        ask(session, false);
 }
