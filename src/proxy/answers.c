@@ -99,6 +99,18 @@ uint32_t dsql_answers_dropped(struct dsql_answers *answers, bool *skips)
     return n;
 }
 
+bool dsql_answers_may_skip(const struct dsql_answers *answers)
+{
+    for (uint32_t i = answers->count; i-- > 0;) {
+        enum dsql_answer_kind kind = dsql_answers_at(answers, i)->kind;
+        if (kind == DSQL_ANSWER_SYNC)
+            return false;
+        if (kind != DSQL_ANSWER_QUERY)
+            return true;
+    }
+    return false;
+}
+
 void dsql_answers_copy_in(struct dsql_answers *answers)
 {
     uint32_t kept = 1, i = 1;

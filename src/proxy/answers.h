@@ -84,6 +84,10 @@ void dsql_answer_release(struct dsql_answer *entry);
  * Sync or a query, whose ReadyForQuery comes nevertheless. *skips: there is no Sync yet. */
 uint32_t dsql_answers_dropped(struct dsql_answers *answers, bool *skips);
 
+/* Whether an error that may still come skips what is sent now: messages of the extended protocol
+ * are not answered, and no Sync is behind them. A query behind them does not end that. */
+bool dsql_answers_may_skip(const struct dsql_answers *answers);
+
 /* The server reads CopyData for the head: the Syncs that are already under way up to the end of
  * the data are not answered. */
 void dsql_answers_copy_in(struct dsql_answers *answers);

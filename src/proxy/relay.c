@@ -271,11 +271,12 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
     struct dsql_span rest;
     if (gone) {
         uint32_t before = client->answers.count;
+        bool open = client->segment_open || dsql_answers_may_skip(&client->answers);
         if (client->tx != DSQL_PG_FAILED_TX) /* there the server refuses DEALLOCATE unseen */
             prepare(client, gone);
         /* In front of a simple query it needs its own Sync, which must not end what the client has
          * not ended: after an error there the query is skipped. */
-        if (client->answers.count > before && !client->segment_open)
+        if (client->answers.count > before && !open)
             dsql_relay_hidden_sync(client);
         put_deallocate(&sql, gone);
         deallocate_name(client, gone, &entry);

@@ -648,12 +648,19 @@ static void world_end(void)
     dsql_proxy_fini(&w.proxy);
 }
 
+static bool reads_settings(const struct client *client)
+{
+    const struct dsql_answer *next = dsql_answers_head(&client->is->answers);
+    return next && next->purpose == DSQL_FOR_READ;
+}
+
 /* Queries that wait for each other are answered one at a time. */
 static void settle_all(const struct client *client)
 {
     settle();
-    for (int i = 0; i < STEPS && !is_gone(client) &&
-                    (client->is->held.len > 0 || dsql_replay_is_running(client->is));
+    for (int i = 0;
+         i < STEPS && !is_gone(client) &&
+         (client->is->held.len > 0 || dsql_replay_is_running(client->is) || reads_settings(client));
          i++)
         settle();
 }
