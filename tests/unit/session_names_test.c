@@ -23,9 +23,9 @@ static struct dsql_sql_script *script(void)
 static void name(struct dsql_names *names, enum dsql_pg_object object, int i,
                  struct dsql_sql_script *meaning)
 {
-    assert_int_equal(
-        dsql_names_set(names, object, name_of(i), dsql_sql_script_ref(meaning), DSQL_SPAN("P")),
-        DSQL_OK);
+    assert_int_equal(dsql_names_set(names, object, name_of(i), dsql_sql_script_ref(meaning),
+                                    DSQL_SPAN("P"), (uint64_t)i),
+                     DSQL_OK);
 }
 
 static bool means(struct dsql_names *names, enum dsql_pg_object object, int i,
@@ -77,11 +77,28 @@ TEST(statements_and_portals_do_not_know_each_other)
     dsql_sql_script_unref(one);
 }
 
+/* Each name has the number of its message: those of messages that were skipped are not there. */
+TEST(what_was_skipped_has_no_name)
+{
+    struct dsql_names names = {0};
+    struct dsql_sql_script *one = script();
+    for (int i = 0; i < MANY; i++)
+        name(&names, DSQL_PG_STATEMENT, i, one);
+    dsql_names_undo(&names, 10, 10);
+    dsql_names_undo(&names, MANY, MANY + 5);
+    dsql_names_undo(&names, 10, 20);
+    for (int i = 0; i < MANY; i++)
+        assert_true(means(&names, DSQL_PG_STATEMENT, i, i < 10 || i >= 20 ? one : NULL));
+    dsql_names_drop_all(&names, DSQL_PG_STATEMENT);
+    dsql_sql_script_unref(one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thousands_of_names_are_found_and_dropped),
         cmocka_unit_test(statements_and_portals_do_not_know_each_other),
+        cmocka_unit_test(what_was_skipped_has_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

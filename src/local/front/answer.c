@@ -51,11 +51,17 @@ static void relay_notice(struct dsql_session *session, const struct dsql_pg_repo
     dsql_strbuf_add(&tag, dsql_span_from(report->message, mark.len));
 }
 
-/* The module inside PostgreSQL tells of a change of the catalogue; the rest is for the client. */
+/* By which the module inside PostgreSQL tells of it. */
+static bool is_catalogue_change(const struct dsql_pg_setting *setting)
+{
+    return dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes"));
+}
+
+/* What the session's own statements changed; but for the catalogue it is for the client. */
 static void relay_parameter(struct dsql_session *session, const struct dsql_pg_setting *setting,
                             struct dsql_span raw)
 {
-    if (!dsql_span_eq(setting->name, DSQL_SPAN("dsql.catalog_changes"))) {
+    if (!is_catalogue_change(setting)) {
         dsql_strbuf_add(&session->to_client.bytes, raw);
         return;
     }
@@ -141,6 +147,12 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
     if (piece->type == DSQL_PG_BE_KEY_DATA &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
         backend->pid = msg.key.pid;
+    /* A transaction that gave way to DDL has taken its settings back. */
+    if (piece->type == DSQL_PG_BE_PARAMETER_STATUS && !backend->opening &&
+        session->state == DSQL_SESSION_ACTIVE &&
+        !dsql_pg_be_parse(piece->type, piece->body, &msg, &err) &&
+        !is_catalogue_change(&msg.setting))
+        dsql_strbuf_add(&session->to_client.bytes, piece->raw);
     if (piece->type == DSQL_PG_BE_ERROR && backend->opening &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err)) {
         refuse_opening(session, &msg.report);
@@ -164,8 +176,11 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         take_hidden(session, piece);
         return;
     }
+    uint64_t first = session->pipeline.gone;
     if (piece->last && piece->type != DSQL_PG_BE_READY)
         dsql_pipeline_heard(&session->pipeline, piece->type);
+    if (piece->type == DSQL_PG_BE_ERROR)
+        dsql_names_undo(&session->names, first, session->pipeline.gone);
     bool looked_at = piece->type == DSQL_PG_BE_ERROR || piece->type == DSQL_PG_BE_READY ||
                      piece->type == DSQL_PG_BE_PARAMETER_STATUS ||
                      piece->type == DSQL_PG_BE_NOTICE || piece->type == DSQL_PG_BE_COMMAND_COMPLETE;

@@ -7,7 +7,7 @@
 struct dsql_named {
     struct dsql_named *next;
     struct dsql_sql_script *script;
-    uint64_t hash;
+    uint64_t hash, number;
     size_t len, parse_len;
     char name[]; /* and behind it the Parse */
 };
@@ -80,7 +80,7 @@ static void grow(struct dsql_named_set *set)
 
 enum dsql_rc dsql_names_set(struct dsql_names *names, enum dsql_pg_object object,
                             struct dsql_span name, struct dsql_sql_script *script,
-                            struct dsql_span parse)
+                            struct dsql_span parse, uint64_t number)
 {
     dsql_names_drop(names, object, name);
     struct dsql_named_set *set = set_of(names, object);
@@ -95,6 +95,7 @@ enum dsql_rc dsql_names_set(struct dsql_names *names, enum dsql_pg_object object
     struct dsql_named **list = list_of(set, named->hash);
     named->next = *list;
     named->script = script;
+    named->number = names->newest = number;
     named->len = name.len;
     if (name.len > 0)
         memcpy(named->name, name.ptr, name.len);
@@ -130,6 +131,20 @@ void dsql_names_drop_all(struct dsql_names *names, enum dsql_pg_object object)
     free(set->many);
     set->many = NULL;
     set->lists = 0;
+}
+
+void dsql_names_undo(struct dsql_names *names, uint64_t first, uint64_t end)
+{
+    struct dsql_named_set *set = &names->statements;
+    if (first >= end || names->newest < first)
+        return;
+    struct dsql_named **lists = set->many ? set->many : set->few;
+    for (size_t i = 0; i < lists_in(set); i++)
+        for (struct dsql_named **at = &lists[i]; *at;)
+            if ((*at)->number >= first && (*at)->number < end)
+                unlink_at(set, at);
+            else
+                at = &(*at)->next;
 }
 
 uint32_t dsql_names_replay(const struct dsql_names *names, struct dsql_strbuf *out)

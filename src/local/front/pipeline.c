@@ -41,6 +41,7 @@ static void pop(struct dsql_pipeline *pipeline)
     pipeline->ends -= end;
     pipeline->passed += end;
     pipeline->first++;
+    pipeline->gone++;
     pipeline->count--;
     if (pipeline->count == 0)
         pipeline->first = 0;
@@ -125,6 +126,7 @@ static void copy_in(struct dsql_pipeline *pipeline)
     size_t off = end - 1;
     pipeline->kinds[pipeline->first + off] = at(pipeline, 0);
     pipeline->first += off;
+    pipeline->gone += off;
     pipeline->count -= off;
 }
 

@@ -22,6 +22,7 @@ struct dsql_pipeline {
     char *kinds; /* a letter for each message, those that will be answered first in front */
     size_t room, first, count;
     uint64_t ends;   /* of them */
+    uint64_t gone;   /* messages that were answered, skipped or ignored since the beginning */
     uint64_t passed; /* ends that were answered, skipped or ignored since the beginning */
     bool open;       /* a message of the extended protocol was sent, and no Sync behind it */
     bool skipping;
@@ -35,6 +36,12 @@ DSQL_MUST_USE bool dsql_pipeline_sent(struct dsql_pipeline *pipeline, uint8_t ty
 
 /* A message of this type (enum dsql_pg_be_type) came from PostgreSQL. */
 void dsql_pipeline_heard(struct dsql_pipeline *pipeline, uint8_t type);
+
+/* The number of the message that is sent next, from the beginning. */
+static inline uint64_t dsql_pipeline_next(const struct dsql_pipeline *pipeline)
+{
+    return pipeline->gone + pipeline->count;
+}
 
 /* Whether nothing is owed, and what was sent is closed by a Sync. */
 static inline bool dsql_pipeline_is_quiet(const struct dsql_pipeline *pipeline)

@@ -271,7 +271,8 @@ static void relay_parse(struct dsql_session *session, const struct dsql_pg_parse
     session->backend->soiled = session->backend->soiled || parse->name.len > 0;
     if (parse->name.len > 0 && dsql_names_get(&session->names, DSQL_PG_STATEMENT, parse->name))
         dsql_sql_script_unref(script); /* PostgreSQL refuses it: the name has its meaning already */
-    else if (dsql_names_set(&session->names, DSQL_PG_STATEMENT, parse->name, script, sent))
+    else if (dsql_names_set(&session->names, DSQL_PG_STATEMENT, parse->name, script, sent,
+                            dsql_pipeline_next(&session->pipeline)))
         session->backend->out.bytes.cut = true;
 }
 
@@ -294,8 +295,9 @@ static void relay_bind(struct dsql_session *session, const struct dsql_pg_bind *
     struct dsql_sql_script *script =
         dsql_names_get(&session->names, DSQL_PG_STATEMENT, bind->statement);
     dsql_names_drop(&session->names, DSQL_PG_PORTAL, bind->portal);
-    if (script && dsql_names_set(&session->names, DSQL_PG_PORTAL, bind->portal,
-                                 dsql_sql_script_ref(script), DSQL_SPAN("")))
+    if (script &&
+        dsql_names_set(&session->names, DSQL_PG_PORTAL, bind->portal, dsql_sql_script_ref(script),
+                       DSQL_SPAN(""), dsql_pipeline_next(&session->pipeline)))
         session->backend->out.bytes.cut = true;
     bool commits = script && script->count == 1 && would_commit(session, &script->stmts[0]);
     if (!(commits && bind_failed_commit(session, bind)) && session->state == DSQL_SESSION_ACTIVE)
@@ -324,6 +326,8 @@ static void relay_execute(struct dsql_session *session, const struct dsql_pg_exe
         }
         /* After an error in front of it in the pipeline PostgreSQL skips it. */
         note_state(session, script, stmt, false);
+    } else if (!script) {
+        session->has_settings = true; /* what it runs, if it is there, is not known */
     }
     dsql_strbuf_add(&session->backend->out.bytes, raw);
 }

@@ -14,8 +14,8 @@ def message(kind, body=b''):
     return kind.encode() + struct.pack('!I', len(body) + 4) + body
 
 
-def parse(query):
-    return message('P', b'\0' + query.encode() + b'\0\0\0')
+def parse(query, name=b''):
+    return message('P', name + b'\0' + query.encode() + b'\0\0\0')
 
 
 def run(query):
@@ -121,6 +121,35 @@ def settings_stay():
     expect('settings of the client before', heard(other, 'Z'), 'T D C ZI')
 
 
+def names_stay():
+    """A statement that was skipped, or failed, has no name; what gets the name later is what is judged."""
+    for before in (BAD + parse('select 1', b'a'), parse('select * from nowhere', b'a')):
+        stream = connect()
+        say(stream, before + SYNC)
+        heard(stream, 'Z')
+        say(stream, parse("set timezone to 'Asia/Tokyo'", b'a') + SYNC
+            + message('B', b'\0a\0' + b'\0' * 6) + message('E', b'\0' * 5) + SYNC)
+        expect('a name that is free', heard(stream, 'Z', 2), '1 ZI 2 C S ZI')
+        say(stream, message('X'))
+        expect('the end', heard(stream, 'Z'), '#')
+        other = connect()
+        say(other, query("set timezone to 'Asia/Tokyo'"))
+        expect('a setting that nobody else has set is reported', heard(other, 'Z'), 'C S ZI')
+
+
+def gave_way():
+    """A transaction that made room for DDL has taken its settings back, and its client is told so."""
+    stream, other = connect(), connect()
+    say(stream, query('create table w (id int)'))
+    expect('table', heard(stream, 'Z'), 'C ZI')
+    say(stream, query('begin') + query("set timezone to 'Asia/Tokyo'") + query('select from w'))
+    expect('a transaction', heard(stream, 'Z', 3), 'C ZT C S ZT T C ZT')
+    say(other, query('drop table w'))
+    expect('DDL', heard(other, 'Z'), 'C ZI')
+    say(stream, query('commit'))
+    expect('the setting is taken back', heard(stream, 'Z'), 'S C ZI')
+
+
 first = connect()
 say(first, query('create table t (id int)'))
 expect('table', heard(first, 'Z'), 'C ZI')
@@ -128,3 +157,5 @@ for sequence in BEHIND:
     caught_up(*sequence)
 skipped()
 settings_stay()
+names_stay()
+gave_way()

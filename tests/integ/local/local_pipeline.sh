@@ -1,6 +1,7 @@
 #!/bin/bash
 # After messages that PostgreSQL skips or ignores (a Query behind an error, a Sync among the data of COPY) `dsql local`
-# knows how far its client is: nothing is refused for a transaction that never was, and faults strike the right answer.
+# knows how far its client is: nothing is refused for a transaction that never was, faults strike the right answer,
+# names mean what they mean at PostgreSQL, and no setting stays for the next client.
 # shellcheck source=tests/integ/lib.bash
 . "$SOURCE_DIR/tests/integ/lib.bash"
 start_local --port 0 --stale-catalogue=0
