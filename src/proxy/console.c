@@ -140,7 +140,7 @@ static void show_pools(struct dsql_client *client, struct table *table)
     }
 }
 
-/* Times are not measured for each statement: they are 0. */
+/* Averages over a period are not kept: they are 0. */
 static void show_stats(struct dsql_client *client, struct table *table)
 {
     const struct dsql_proxy *proxy = client->proxy;
@@ -153,7 +153,10 @@ static void show_stats(struct dsql_client *client, struct table *table)
     number(table, read_count(&proxy->counts.statements));
     number(table, read_count(&proxy->counts.received));
     number(table, read_count(&proxy->counts.sent));
-    numbers(table, 10);
+    number(table, read_count(&proxy->counts.lent_us));
+    number(table, read_count(&proxy->counts.answering_us));
+    number(table, read_count(&proxy->counts.waited_us));
+    numbers(table, 7);
     end_row(table);
 }
 
@@ -260,19 +263,36 @@ static const char *state_of(const struct dsql_client *client)
 }
 
 #define SOCKETS                                                                                    \
-    "type,user,database,state,addr,port#,local_addr,local_port#,wait#,wait_us#,close_needed#,"     \
-    "ptr,link,remote_pid#,tls,application_name"
+    "type,user,database,state,addr,port#,local_addr,local_port#,connect_time,request_time,wait#,"  \
+    "wait_us#,close_needed#,ptr,link,remote_pid#,tls,application_name,prepared_statements#"
+
+/* A moment by the wall clock, as PgBouncer writes it; empty for none. */
+static void put_moment(struct table *table, const struct dsql_clock *clock, struct dsql_mono at)
+{
+    char memory[40];
+    struct dsql_strbuf iso;
+    struct dsql_moment now = dsql_clock_moment(clock);
+    dsql_strbuf_init(&iso, memory, sizeof(memory));
+    dsql_wall_format(&iso, dsql_wall_add(now.wall, dsql_mono_since(at, now.mono)));
+    if (at.ns != 0)
+        dsql_strbuf_addf(&table->cells, "%.10s %.8s UTC", memory, memory + 11);
+    end_cell(table);
+}
 
 static void put_socket(struct table *table, const char *type, const char *user,
                        const struct dsql_client *client, const char *state, int fd)
 {
-    int64_t waited = client && client->waits ? since_us(client, client->waits_since) : 0;
+    const struct dsql_clock *clock = client->proxy->options.clock;
+    bool is_client = *type == 'C';
+    int64_t waited = is_client && client->waits ? since_us(client, client->waits_since) : 0;
     text(table, type);
     text(table, user);
-    text(table, client && client->console ? "dsql" : "postgres");
+    text(table, client->console ? "dsql" : "postgres");
     text(table, state);
     put_address(table, fd, true);
     put_address(table, fd, false);
+    put_moment(table, clock, is_client ? client->began : client->server->began);
+    put_moment(table, clock, client->lent_at);
     number(table, waited / 1000000);
     number(table, waited % 1000000);
     number(table, 0);
@@ -293,6 +313,7 @@ static void show_clients(struct dsql_client *client, struct table *table)
         number(table, 0);
         text(table, at->ssl ? SSL_get_version(at->ssl) : "");
         text(table, at->settings ? at->settings->values[DSQL_SETTING_APPLICATION_NAME] : "");
+        number(table, (int64_t)at->names.count);
         end_row(table);
     }
 }
@@ -304,7 +325,7 @@ static void show_servers(struct dsql_client *client, struct table *table)
     for (const struct dsql_client *at = client->proxy->clients; at; at = at->next) {
         if (!at->server)
             continue;
-        put_socket(table, "S", at->role->pool->options.connection.user, NULL, "active",
+        put_socket(table, "S", at->role->pool->options.connection.user, at, "active",
                    at->server->watch.fd);
         dsql_strbuf_addf(&table->cells, "%p", (const void *)at->server);
         end_cell(table);
@@ -313,6 +334,7 @@ static void show_servers(struct dsql_client *client, struct table *table)
         number(table, PQbackendPID(dsql_conn_pg(at->server->conn)));
         text(table, at->server->ssl ? SSL_get_version(at->server->ssl) : "");
         text(table, "");
+        number(table, (int64_t)at->server->cache.count);
         end_row(table);
     }
 }

@@ -91,6 +91,8 @@ struct dsql_proxy_counts {
     _Atomic uint64_t accepted, refused, transactions, waits, timeouts, lost, unknown, cancels;
     _Atomic uint64_t statements, received, sent; /* received, sent: bytes, from and to clients */
     _Atomic uint64_t compat[DSQL_COMPAT_KINDS];  /* answered as done */
+    /* Time in which a connection was lent, answers were outstanding, or a client was in line. */
+    _Atomic uint64_t lent_us, answering_us, waited_us;
     /* runs of transactions that had met a conflict; transactions whose answer is that of a later
      * run; conflicts that clients were told of though they might have been run again */
     _Atomic uint64_t retries, retried, conflicts;
@@ -143,7 +145,9 @@ struct dsql_client {
     SSL *ssl;                       /* NULL: plain */
     struct dsql_login *login_state; /* while its password is asked for */
     struct dsql_client *login_next, *login_prev; /* of those before login, the oldest first */
-    struct dsql_mono began;
+    struct dsql_mono began;                      /* when it came */
+    struct dsql_mono lent_at;  /* its last transaction's connection; 0: none yet */
+    struct dsql_mono asked_at; /* the first message whose answer is outstanding; 0: none */
     char user[DSQL_USER_NAME]; /* as the startup packet says */
     uid_t uid;                 /* of this machine, if known */
     uint32_t pid, key;
@@ -182,6 +186,7 @@ struct dsql_server {
     struct dsql_proxy *proxy;
     struct dsql_client *client; /* X1 */
     struct dsql_conn *conn;     /* the handle while it is lent, else NULL */
+    struct dsql_mono began;     /* when it was lent for the first time */
     struct dsql_watch watch;
     SSL *ssl;
     struct dsql_outbox out;
@@ -331,6 +336,8 @@ void dsql_server_flush(struct dsql_server *server);
 void dsql_server_go_on(struct dsql_client *client);
 /* The connection is lost: the client is told what that means, if it has sent something there. */
 void dsql_server_lose(struct dsql_server *server);
+/* No answer is outstanding any more: how long that took is counted. */
+void dsql_server_note_answered(struct dsql_client *client);
 /* The client's settings were not put in place: it is done again, or the client told. */
 void dsql_server_change_failed(struct dsql_server *server);
 /* A client that waits is let go: its statement fails. */

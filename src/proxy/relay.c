@@ -17,6 +17,8 @@ static struct dsql_strbuf *out_of(struct dsql_client *client)
 static void expect(struct dsql_client *client, struct dsql_answer entry)
 {
     entry.late = dsql_replay_is_late(client);
+    if (entry.purpose == DSQL_FOR_CLIENT && client->asked_at.ns == 0)
+        client->asked_at = dsql_clock_mono(client->proxy->options.clock);
     if (!dsql_answers_push(&client->answers, entry))
         out_of(client)->cut = true;
 }

@@ -228,6 +228,8 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     enum dsql_answer_purpose purpose = next->purpose;
     bool begins = next->begins && client->tx == DSQL_PG_IDLE;
     done(client);
+    if (client->answers.count == 0)
+        dsql_server_note_answered(client);
     client->answers.copying = false;
     client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
     client->begun = begins && client->tx == DSQL_PG_IN_TX;

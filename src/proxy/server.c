@@ -21,6 +21,23 @@ static void add_count(_Atomic uint64_t *count)
     atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
+static void add_time(_Atomic uint64_t *count, int64_t ns)
+{
+    atomic_fetch_add_explicit(count, ns > 0 ? (uint64_t)ns / 1000 : 0, memory_order_relaxed);
+}
+
+static int64_t since_ns(const struct dsql_client *client, struct dsql_mono then)
+{
+    return dsql_mono_since(dsql_clock_mono(client->proxy->options.clock), then);
+}
+
+void dsql_server_note_answered(struct dsql_client *client)
+{
+    if (client->asked_at.ns != 0)
+        add_time(&client->proxy->counts.answering_us, since_ns(client, client->asked_at));
+    client->asked_at = (struct dsql_mono){0};
+}
+
 /* ------------------------------------------------------------ what is known of a connection */
 
 /* Called in the thread that closes the connection: the pool's opener, or ours. */
@@ -75,6 +92,7 @@ static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
         return NULL;
     }
     server->proxy = proxy;
+    server->began = dsql_clock_mono(proxy->options.clock);
     server->watch = (struct dsql_watch){.fd = PQsocket(pg), .ready = server_ready, .first = true};
     server->ssl = PQsslStruct(pg, "OpenSSL");
     if (server->ssl) { /* a record is read with one call, into memory that stays */
@@ -137,12 +155,14 @@ static bool link_up(struct dsql_client *client, struct dsql_conn *conn)
     server->client = client;
     client->server = server;
     server->heard = false;
+    client->lent_at = dsql_clock_mono(proxy->options.clock);
     add_count(&proxy->counts.lent);
     return true;
 }
 
 static void unlink_server(struct dsql_server *server)
 {
+    dsql_server_note_answered(server->client);
     server->client->server = NULL;
     server->client = NULL;
     server->conn = NULL;
@@ -288,8 +308,8 @@ static void served(struct dsql_client *client)
 {
     struct dsql_conn *conn;
     struct dsql_err err = {0};
-    int64_t waited_ns =
-        dsql_mono_since(dsql_clock_mono(client->proxy->options.clock), client->waits_since);
+    int64_t waited_ns = since_ns(client, client->waits_since);
+    add_time(&client->proxy->counts.waited_us, waited_ns);
     leave_line(client);
     enum dsql_rc rc = dsql_checkout_collect(&client->ticket, waited_ns, &conn, &err);
     if (rc) {
@@ -411,6 +431,7 @@ void dsql_server_settle(struct dsql_client *client)
     if (client->pinned || client->pinned_prepare)
         return;
     add_count(&client->proxy->counts.transactions);
+    add_time(&client->proxy->counts.lent_us, since_ns(client, client->lent_at));
     give_back(client->server);
 }
 

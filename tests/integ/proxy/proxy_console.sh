@@ -41,6 +41,11 @@ pause=$!
 paused() { [ "$(console -t -c 'show databases' | cut -d ' ' -f 12)" = "$1" ]; }
 await paused 1
 kill -0 "$pause" || fail 'PAUSE was answered while a transaction was open'
+# When its client came and when its transaction began; what is prepared.
+moment='[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} UTC'
+console -t -F, -c 'show servers' | grep -qE "^S,.*,$moment,$moment,0,0,0,.*,0$" || fail "$(console -c 'show servers')"
+console -t -F, -c 'show clients' | grep -qE "^C,admin,postgres,active,.*,$moment,$moment,0,0,0,.*,psql,0$" || fail "$(console -c 'show clients')"
+console -t -F, -c 'show clients' | grep -qE "^C,admin,dsql,active,.*,$moment,,0,0,0," || fail "$(console -c 'show clients')"
 say 'commit; select 43;'
 wait "$pause" || fail "PAUSE: $(cat "$scratch/pause")"
 contains "$(cat "$scratch/pause")" PAUSE
@@ -49,6 +54,13 @@ await waiting 1
 contains "$(console -c resume)" RESUME
 hear 43
 contains "$(console -c reload)" RELOAD
+# Transactions take longer than their queries.
+measured() {
+    local stats
+    IFS=, read -r -a stats < <(console -t -F, -c 'show stats')
+    [ "${stats[6]}" -gt 0 ] && [ "${stats[5]}" -ge "${stats[6]}" ]
+}
+await measured
 
 # Its own figures, and whether it is ready.
 url=$(sed -n 's/^metrics: \(.*\)metrics$/\1/p' "$scratch/proxy.out")
