@@ -23,7 +23,7 @@ enum { CONNECTIONS = 8, ROUNDS = 5, COUNT = 300000, THREADS_MAX = 64 };
 
 static struct dsql_pool *pool;
 
-/* ---- the queue beside it ---- */
+/* -- The queue beside it. */
 
 struct queue_waiter {
     pthread_cond_t served;
@@ -71,7 +71,7 @@ static void queue_put(int item)
     pthread_mutex_unlock(&queue.lock);
 }
 
-/* ---- what is measured ---- */
+/* -- What is measured. */
 
 static struct dsql_mono now(void)
 {

@@ -53,7 +53,7 @@ const struct dsql_clock *dsql_clock_or_boot(const struct dsql_clock *clock)
     return clock ? clock : &dsql_clock_boot;
 }
 
-/* --- waiting in the machine's time ------------------------------------------------------------ */
+/* -- Waiting in the machine's time. */
 
 static int64_t left_ns(const struct dsql_clock *clock, struct dsql_mono until)
 {
@@ -178,7 +178,7 @@ void dsql_clock_sleep(const struct dsql_clock *clock, int64_t ns)
         (void)dsql_clock_poll(clock, NULL, 0, until);
 }
 
-/* --- a clock that is moved by hand ------------------------------------------------------------ */
+/* -- A clock that is moved by hand. */
 
 enum { LOOK_MS = 1 };
 

@@ -47,7 +47,7 @@ const char *dsql_fleet_table(const struct dsql_budget_options *o)
     return dsql_fleet_connects_only(o) ? o->limiter_table : o->lease_table;
 }
 
-/* --- what a person is told -------------------------------------------------------------------- */
+/* -- What a person is told. */
 
 /* With the lock held. A problem is said once, and once that it is over. */
 static void note_problem(struct dsql_fleet *f, const struct dsql_ddb_reply *reply,
@@ -92,7 +92,7 @@ void dsql_fleet_status(const struct dsql_fleet *f, struct dsql_allowance_status 
     memcpy(status->problem, f->problem, sizeof(status->problem));
 }
 
-/* --- the thread ------------------------------------------------------------------------------- */
+/* -- The thread. */
 
 static void carry(struct dsql_fleet *f, const char *operation, json_t *body)
 {
@@ -172,7 +172,7 @@ void dsql_fleet_stop(struct dsql_fleet *f)
     pthread_join(f->thread, NULL);
 }
 
-/* --- opening and closing ---------------------------------------------------------------------- */
+/* -- Opening and closing. */
 
 void dsql_fleet_sign_as(struct dsql_fleet *f, struct dsql_credentials *credentials)
 {

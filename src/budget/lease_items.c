@@ -72,8 +72,7 @@ json_t *dsql_lease_recount(const char *table, const char *endpoint,
     return body;
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* -- Requests. */
 
 static json_t *merged(json_t *key, json_t *rest)
 {
@@ -250,8 +249,7 @@ json_t *dsql_lease_request(const struct dsql_lease_place *p, const struct dsql_l
     return NULL;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* -- Answers. */
 
 /* The first part of a transaction is the counter's, but for renewals. */
 static void read_cancelled(const struct dsql_leases_op *op, const struct dsql_ddb_reply *reply,

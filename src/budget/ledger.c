@@ -15,7 +15,7 @@ static struct dsql_moment moment_of(const struct dsql_ledger *l, struct dsql_mon
     return (struct dsql_moment){now, dsql_clock_wall(l->clock)};
 }
 
-/* --- shares ----------------------------------------------------------------------------------- */
+/* -- Shares. */
 
 /* A pool that drains needs what it still holds, and nothing more. */
 static int64_t need_of(const struct dsql_share *s)
@@ -121,7 +121,7 @@ void dsql_share_status(struct dsql_share *s, struct dsql_mono now,
     dsql_unlock(&l->lock);
 }
 
-/* --- opening and closing ---------------------------------------------------------------------- */
+/* -- Opening and closing. */
 
 static enum dsql_rc check(const struct dsql_budget_options *o, struct dsql_err *err)
 {

@@ -217,7 +217,7 @@ json_t *dsql_registry_request(const char *table, const char *endpoint,
     return NULL;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* -- Reading. */
 
 static bool is_id(const char *text)
 {

@@ -97,7 +97,7 @@ static void print_json_text(const char *text)
     fputs(memory, stdout);
 }
 
-/* --- setup ------------------------------------------------------------------------------------ */
+/* -- Setup. */
 
 static enum dsql_rc setup_table(const struct place *place, const char *name, bool json,
                                 struct dsql_err *err)
@@ -136,7 +136,7 @@ static int setup(const struct dsql_args *args)
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
-/* --- status ----------------------------------------------------------------------------------- */
+/* -- Status. */
 
 static double age_s(int64_t seen_ms)
 {
@@ -264,7 +264,7 @@ static int status(const struct dsql_args *args)
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
-/* --- release, repair -------------------------------------------------------------------------- */
+/* -- Release, repair. */
 
 static int release(const struct dsql_args *args)
 {

@@ -44,7 +44,7 @@ struct up {
     struct dsql_up_work *work;
 };
 
-/* ------------------------------------------------------------ options */
+/* -- Options. */
 
 static bool is_off(const char *address)
 {
@@ -85,7 +85,7 @@ static enum dsql_rc read_options(const struct dsql_args *args, struct up *up, st
     return ok ? DSQL_OK : DSQL_INVALID;
 }
 
-/* ------------------------------------------------------------ waiting */
+/* -- Waiting. */
 
 /* Waits until then, or for a signal that ends the run. */
 static void wait_until(struct up *up, struct dsql_mono then)
@@ -110,7 +110,7 @@ static void block_signals(struct up *up)
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* ------------------------------------------------------------ the parts */
+/* -- The parts. */
 
 static enum dsql_rc open_pool(struct up *up, struct dsql_err *err)
 {
@@ -208,7 +208,7 @@ static enum dsql_rc wait_for_fill(struct up *up, struct dsql_err *err)
     return dsql_err_set(err, DSQL_CANCELLED, "stopped before there was anything to see");
 }
 
-/* ------------------------------------------------------------ the run */
+/* -- The run. */
 
 static void watch(struct up *up, struct dsql_mono started)
 {

@@ -81,7 +81,7 @@ static void check_token(struct dsql_doctor *doctor)
     dsql_keys_fini(&keys);
 }
 
-/* ------------------------------------------------------------ clock */
+/* -- Clock. */
 
 static void say_skew(struct dsql_doctor *doctor, int64_t ahead_ns, const char *whose)
 {
@@ -143,7 +143,7 @@ static bool ask_sts(struct dsql_doctor *doctor)
     return told;
 }
 
-/* ------------------------------------------------------------ connect */
+/* -- Connect. */
 
 /* What a refusal says about its cause. */
 static const struct refusal {

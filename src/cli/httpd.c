@@ -27,7 +27,7 @@ struct dsql_httpd {
     char url[HOST_TEXT_MAX + 32];
 };
 
-/* ------------------------------------------------------------ answering */
+/* -- Answering. */
 
 static void add_nonce(struct dsql_httpd_reply *reply)
 {
@@ -176,7 +176,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     return send_reply(connection, &reply);
 }
 
-/* ------------------------------------------------------------ listening */
+/* -- Listening. */
 
 /* "host:port" or "[v6]:port" into two terminated texts. */
 static bool split_address(const char *address, char *host, unsigned *port)

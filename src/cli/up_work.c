@@ -46,7 +46,7 @@ struct dsql_up_work {
     int64_t wrong_sum;
 };
 
-/* ------------------------------------------------------------ one transaction */
+/* -- One transaction. */
 
 struct transfer {
     const struct dsql_up_work *work;
@@ -110,7 +110,7 @@ static enum dsql_rc audit(struct dsql_tx *tx, void *arg, struct dsql_err *err)
     return rc;
 }
 
-/* ------------------------------------------------------------ threads */
+/* -- Threads. */
 
 static void bump(struct dsql_up_work *work, enum counter counter)
 {
@@ -211,7 +211,7 @@ static void *work_on(void *arg)
     return NULL;
 }
 
-/* ------------------------------------------------------------ the table */
+/* -- The table. */
 
 /* A statement outside the workload, again while it meets other people's changes of the catalogue.
  */
@@ -275,7 +275,7 @@ static void name_things(struct dsql_up_work *work)
                    work->table);
 }
 
-/* ------------------------------------------------------------ life */
+/* -- Life. */
 
 enum dsql_rc dsql_up_work_new(const struct dsql_up_work_options *options,
                               struct dsql_up_work **work, struct dsql_err *err)

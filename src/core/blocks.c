@@ -270,7 +270,7 @@ static void status(struct dsql_allowance *a, struct dsql_moment now,
     status->throttled = b->counts.throttled;
 }
 
-/* --- what to ask for -------------------------------------------------------------------------- */
+/* -- What to ask for. */
 
 struct dsql_blocks_slot_plan dsql_blocks_plan_slots(const struct dsql_blocks *b)
 {
@@ -370,7 +370,7 @@ static const struct dsql_allowance_ops allowance_ops = {
     .fini = fini,
 };
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* -- Requests. */
 
 /* A beat that no process has written; it fits into what the table's reader accepts. */
 static int64_t beat_from(const struct dsql_blocks *b, uint64_t nonce)

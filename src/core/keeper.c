@@ -98,7 +98,7 @@ enum dsql_rc dsql_keeper_resume(struct dsql_keeper *to, const struct dsql_keeper
     return dsql_slots_copy(&to->slots, &from->slots, config->max_open);
 }
 
-/* ---- asking and telling ---- */
+/* -- Asking and telling. */
 
 static void ask(struct dsql_keeper *k, struct dsql_keeper_step *step, enum dsql_keeper_do what)
 {
@@ -135,7 +135,7 @@ static bool report(struct dsql_keeper *k, struct dsql_keeper_step *step)
     return true;
 }
 
-/* ---- closing ---- */
+/* -- Closing. */
 
 static bool close_discarded(struct dsql_keeper *k, struct dsql_keeper_step *step)
 {
@@ -219,7 +219,7 @@ void dsql_keeper_claimed(struct dsql_keeper *k, uint32_t slot)
     }
 }
 
-/* ---- opening ---- */
+/* -- Opening. */
 
 /* True for a step; else *why nothing is opened. */
 static bool open_one(struct dsql_keeper *k, struct dsql_keeper_step *step,
@@ -277,7 +277,7 @@ void dsql_keeper_permit(struct dsql_keeper *k, bool given, int64_t wait_ns)
     k->room = DSQL_SLOT_NONE;
 }
 
-/* ---- a turn ---- */
+/* -- A turn. */
 
 void dsql_keeper_turn(struct dsql_keeper *k, struct dsql_mono now, uint32_t waiting)
 {
@@ -352,7 +352,7 @@ void dsql_keeper_next(struct dsql_keeper *k, struct dsql_keeper_step *step)
         sleep_on(k, step, why);
 }
 
-/* ---- what ends, and what happens ---- */
+/* -- What ends, and what happens. */
 
 static struct dsql_keeper_verdict judge(struct dsql_keeper *k, enum dsql_connect_class cls,
                                         struct dsql_mono began, struct dsql_mono now)
@@ -430,7 +430,7 @@ void dsql_keeper_drain(struct dsql_keeper *k)
     k->draining = true;
 }
 
-/* ---- what others may want to know ---- */
+/* -- What others may want to know. */
 
 bool dsql_keeper_sleeps(const struct dsql_keeper *k)
 {

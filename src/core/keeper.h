@@ -184,12 +184,12 @@ DSQL_MUST_USE enum dsql_rc dsql_keeper_resume(struct dsql_keeper *to,
                                               const struct dsql_keeper *from,
                                               const struct dsql_keeper_config *config);
 
-/* ---- a turn ---- */
+/* -- A turn. */
 
 void dsql_keeper_turn(struct dsql_keeper *keeper, struct dsql_mono now, uint32_t waiting);
 void dsql_keeper_next(struct dsql_keeper *keeper, struct dsql_keeper_step *step);
 
-/* ---- answers ---- */
+/* -- Answers. */
 
 /* The slots granted, and the connects a second that the budget lets through at the moment. */
 void dsql_keeper_slots(struct dsql_keeper *keeper, int64_t granted, double rate);
@@ -214,7 +214,7 @@ struct dsql_keeper_verdict {
 struct dsql_keeper_verdict dsql_keeper_unprepared(struct dsql_keeper *keeper,
                                                   enum dsql_connect_class cls);
 
-/* ---- what ends, and what happens ---- */
+/* -- What ends, and what happens. */
 
 /* The slot is open and the caller's, who puts it into the ready set or hands it to a waiter; how
  * long it lives is in keeper->slots. */
@@ -232,7 +232,7 @@ void dsql_keeper_discard_now(struct dsql_keeper *keeper, uint32_t slot);
 /* Nothing is opened any more; what is ready, or comes back, is closed. */
 void dsql_keeper_drain(struct dsql_keeper *keeper);
 
-/* ---- what others may want to know ---- */
+/* -- What others may want to know. */
 
 /* Whether no turn is under way. */
 bool dsql_keeper_sleeps(const struct dsql_keeper *keeper);

@@ -89,7 +89,7 @@ void dsql_keeper_call(struct dsql_keeper *k, const struct dsql_keeper_call *call
     }
 }
 
-/* ---- what is possible ---- */
+/* -- What is possible. */
 
 static bool is_in_state(const struct dsql_keeper *k, uint32_t slot, enum dsql_slot_state state)
 {

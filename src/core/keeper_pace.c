@@ -120,7 +120,7 @@ enum dsql_keeper_why dsql_pace_obstacle(struct dsql_keeper *k)
     return DSQL_WHY_NONE;
 }
 
-/* ---- warm-up and ticks ---- */
+/* -- Warm-up and ticks. */
 
 enum dsql_keeper_why dsql_pace_cause(const struct dsql_keeper *k)
 {
@@ -165,7 +165,7 @@ void dsql_pace_failed(struct dsql_keeper *k)
     }
 }
 
-/* ---- permits ---- */
+/* -- Permits. */
 
 void dsql_pace_turn(struct dsql_keeper *k)
 {
@@ -205,7 +205,7 @@ bool dsql_pace_permit(struct dsql_keeper *k, bool given, int64_t wait_ns)
     return too_long;
 }
 
-/* ---- sleeping ---- */
+/* -- Sleeping. */
 
 static void lower(int64_t *wait_ns, struct dsql_mono until, struct dsql_mono now)
 {

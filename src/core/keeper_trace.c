@@ -12,7 +12,7 @@ enum { END = 0xff, SLOT_MAX = 80, SCALARS_MAX = 600, TURN_MAX = 256, MIB = 1 << 
 #define DURATION_MAX (INT64_C(1) << 50)
 #define COUNT_MAX    (INT64_C(1) << 40)
 
-/* ---- numbers ---- */
+/* -- Numbers. */
 
 struct dsql_codec dsql_codec_reader(const void *bytes, size_t len)
 {
@@ -137,7 +137,7 @@ static void f64(struct dsql_codec *c, double *value)
         (field) = number_;                                                                         \
     } while (0)
 
-/* ---- records ---- */
+/* -- Records. */
 
 void dsql_codec_call(struct dsql_codec *c, struct dsql_keeper_call *call)
 {
@@ -221,7 +221,7 @@ bool dsql_codec_take_end(struct dsql_codec *c)
     return end;
 }
 
-/* ---- a snapshot ---- */
+/* -- A snapshot. */
 
 static void config(struct dsql_codec *c, struct dsql_keeper_config *k)
 {
@@ -390,7 +390,7 @@ enum dsql_rc dsql_trace_take_snapshot(struct dsql_codec *c, struct dsql_keeper *
     return DSQL_INVALID;
 }
 
-/* ---- segments and chunks ---- */
+/* -- Segments and chunks. */
 
 void dsql_codec_opening(struct dsql_codec *c, struct dsql_trace_opening *opening)
 {

@@ -164,7 +164,7 @@ static void status(struct dsql_allowance *a, struct dsql_moment now,
     status->fleet_limit = l->config.connections;
 }
 
-/* --- what to ask for -------------------------------------------------------------------------- */
+/* -- What to ask for. */
 
 static int64_t wanted(const struct dsql_leases *l)
 {
@@ -399,7 +399,7 @@ bool dsql_leases_is_missing(const struct dsql_leases_op *op, int64_t i,
     return false;
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* -- Answers. */
 
 static enum dsql_rc hold(struct dsql_leases *l, const struct dsql_leases_op *op)
 {

@@ -120,7 +120,7 @@ enum dsql_rc dsql_slots_copy(struct dsql_slots *to, const struct dsql_slots *fro
     return DSQL_OK;
 }
 
-/* ---- the lists ---- */
+/* -- The lists. */
 
 static void push_empty(struct dsql_slots *s, struct dsql_slot *slot)
 {
@@ -165,7 +165,7 @@ void dsql_slots_pass_aging(struct dsql_slots *s)
     push_aging(s, slot);
 }
 
-/* ---- from state to state ---- */
+/* -- From state to state. */
 
 uint32_t dsql_slots_begin(struct dsql_slots *s, struct dsql_mono now, struct dsql_mono deadline)
 {
@@ -241,7 +241,7 @@ void dsql_slots_closed(struct dsql_slots *s, uint32_t which)
     push_empty(s, slot);
 }
 
-/* ---- the clock ---- */
+/* -- The clock. */
 
 void dsql_slots_give_up(struct dsql_slots *s, uint32_t which)
 {

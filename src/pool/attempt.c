@@ -12,7 +12,7 @@
 
 #define TOGETHER_NS (100 * DSQL_MS) /* failures of one kind within it are one line in the log */
 
-/* ---- failures ---- */
+/* -- Failures. */
 
 static void log_failures(struct dsql_pool *pool, const struct dsql_failure_log *log)
 {
@@ -94,7 +94,7 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
         dsql_resolver_failed(pool->opener.resolver);
 }
 
-/* ---- what it needs ---- */
+/* -- What it needs. */
 
 static enum dsql_rc find_address(struct dsql_pool *pool, struct dsql_mono now,
                                  char address[DSQL_ADDRESS_SIZE], struct dsql_err *err)
@@ -130,7 +130,7 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
     note_failure(pool, &report, step, DSQL_SLOT_NONE);
 }
 
-/* ---- progress ---- */
+/* -- Progress. */
 
 static void watch(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t events)
 {

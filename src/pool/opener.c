@@ -46,7 +46,7 @@ void dsql_opener_wake(struct dsql_pool *pool)
     (void)written; /* it can only be full, and then it wakes as well */
 }
 
-/* ---- what the keeper is told ---- */
+/* -- What the keeper is told. */
 
 void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
@@ -77,7 +77,7 @@ static void hang_up(struct dsql_pool *pool, struct dsql_conn *conn)
     dsql_unlock(&pool->state_lock);
 }
 
-/* ---- what the keeper asks; with state_lock held ---- */
+/* -- What the keeper asks; with state_lock held. */
 
 static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mono now)
 {
@@ -193,7 +193,7 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
     dsql_unlock(&pool->state_lock);
 }
 
-/* ---- carrying it out ---- */
+/* -- Carrying it out. */
 
 static bool is_polite(enum dsql_discard why)
 {
@@ -276,7 +276,7 @@ static struct dsql_mono work_once(struct dsql_pool *pool, struct dsql_mono now)
     return work.until;
 }
 
-/* ---- idle sockets ---- */
+/* -- Idle sockets. */
 
 /*
  * Data that came to an idle connection is no hang-up: a notice, a changed parameter, or rubbish.
@@ -312,7 +312,7 @@ static void look_at_idle_sockets(struct dsql_pool *pool)
     }
 }
 
-/* ---- the loop ---- */
+/* -- The loop. */
 
 static void handle(struct dsql_pool *pool, const struct epoll_event *event)
 {

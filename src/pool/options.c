@@ -144,7 +144,7 @@ enum dsql_rc dsql_options_take(const struct dsql_pool_options *given,
     return DSQL_OK;
 }
 
-/* ---- what two openers of one pool may disagree about ---- */
+/* -- What two openers of one pool may disagree about. */
 
 #define MEMBER(name, kind)                                                                         \
     {                                                                                              \

@@ -33,7 +33,7 @@ static bool is_of_this_process(const struct dsql_pool *pool)
     return pool->fork_generation == dsql_fork_generation;
 }
 
-/* ---- making and unmaking ---- */
+/* -- Making and unmaking. */
 
 static void wake_opener(void *arg)
 {
@@ -268,7 +268,7 @@ static struct dsql_pool *make(const struct dsql_pool_options *options,
     return pool;
 }
 
-/* ---- waiting for the first connections ---- */
+/* -- Waiting for the first connections. */
 
 /* Until something changed, at most until the deadline; false for the latter. state_lock is held. */
 static bool wait_for_progress(struct dsql_pool *pool, struct dsql_mono deadline)
@@ -330,7 +330,7 @@ static void wait_until_filled(struct dsql_pool *pool)
                  DSQL_F("per_tick", (int64_t)pool->keeper.config.tick_max));
 }
 
-/* ---- the list ---- */
+/* -- The list. */
 
 /* With list_lock held: the pool that a new handle shares; a pool that drains is passed over. */
 static struct dsql_pool *find(const char *key)
@@ -398,7 +398,7 @@ enum dsql_rc dsql_pool_open(const struct dsql_pool_options *given, struct dsql_p
     return DSQL_OK;
 }
 
-/* ---- ending ---- */
+/* -- Ending. */
 
 static void begin_drain(struct dsql_pool *pool)
 {

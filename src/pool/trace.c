@@ -43,7 +43,7 @@ struct dsql_trace {
     int error_number;  /* why it can't be written; 0: it can */
 };
 
-/* ---- the recorder; with the lock held ---- */
+/* -- The recorder; with the lock held. */
 
 static void begin_segment(struct dsql_trace *t, const struct dsql_keeper *keeper)
 {
@@ -96,7 +96,7 @@ void dsql_trace_call(struct dsql_trace *t, struct dsql_keeper *keeper,
         add(t, *call, *reply);
 }
 
-/* ---- the writer ---- */
+/* -- The writer. */
 
 static void put(struct dsql_trace *t, uint8_t *bytes, size_t len)
 {
@@ -176,7 +176,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- the file ---- */
+/* -- The file. */
 
 static enum dsql_rc refuse(struct dsql_err *err, const char *path, const char *why)
 {

@@ -100,7 +100,7 @@ static int64_t since_us(const struct dsql_client *client, struct dsql_mono then)
     return dsql_mono_since(dsql_clock_mono(client->proxy->options.clock), then) / 1000;
 }
 
-/* ------------------------------------------------------------ SHOW */
+/* -- SHOW. */
 
 static void show_pools(struct dsql_client *client, struct table *table)
 {
@@ -401,7 +401,7 @@ static const struct {
     {"help", show_help},
 };
 
-/* ------------------------------------------------------------ commands */
+/* -- Commands. */
 
 static void done(struct dsql_client *client, const char *tag)
 {

@@ -56,7 +56,7 @@ void dsql_entry_refuse(struct dsql_client *client, const char *sqlstate, const c
     dsql_client_fatal(client, sqlstate, message, hint);
 }
 
-/* ------------------------------------------------------------ before login */
+/* -- Before login. */
 
 static void join(struct dsql_client *client)
 {
@@ -310,7 +310,7 @@ void dsql_entry_close(struct dsql_proxy *proxy)
     proxy->socket_path[0] = '\0';
 }
 
-/* ------------------------------------------------------------ the startup packet */
+/* -- The startup packet. */
 
 static bool is_utf8(struct dsql_span value)
 {
@@ -379,7 +379,7 @@ static bool take_parameters(struct dsql_client *client, struct dsql_pg_params pa
     return true;
 }
 
-/* ------------------------------------------------------------ what a client may have */
+/* -- What a client may have. */
 
 static struct dsql_proxy_role *role_named(struct dsql_proxy *proxy, struct dsql_span name)
 {

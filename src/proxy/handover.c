@@ -16,7 +16,7 @@ enum { PATIENCE_S = 30 };
 
 static const char LISTENERS = 'L', READY = 'R', DONE = 'D';
 
-/* ------------------------------------------------------------ the old process */
+/* -- The old process. */
 
 static void successor_ready(struct dsql_watch *watch, uint32_t events)
 {
@@ -98,7 +98,7 @@ void dsql_handover_close(struct dsql_handover *handover)
     handover->path[0] = '\0';
 }
 
-/* ------------------------------------------------------------ the new process */
+/* -- The new process. */
 
 static bool connect_to(const char *path, int *fd)
 {

@@ -56,7 +56,7 @@ static void add_count(_Atomic uint64_t *count)
     atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
-/* ------------------------------------------------------------ parts */
+/* -- Parts. */
 
 static void checksum_add(struct checksum *sum, struct dsql_span bytes)
 {
@@ -161,7 +161,7 @@ static void give_up(struct dsql_client *client)
     dsql_replay_free(client);
 }
 
-/* ------------------------------------------------------------ recording */
+/* -- Recording. */
 
 static bool is_between(const struct dsql_client *client)
 {
@@ -226,7 +226,7 @@ void dsql_replay_flush(struct dsql_client *client)
         let_go(client);
 }
 
-/* ------------------------------------------------------------ answers */
+/* -- Answers. */
 
 /* Whether a transaction in which this command was completed may be run again: the command did not
  * end it, and leaves nothing in the session that a rollback does not undo. */
@@ -362,7 +362,7 @@ void dsql_replay_heard(struct dsql_client *client, struct dsql_heard heard)
         ended(client, heard.late);
 }
 
-/* ------------------------------------------------------------ running again */
+/* -- Running again. */
 
 bool dsql_replay_is_running(const struct dsql_client *client)
 {

@@ -56,7 +56,7 @@ static bool take_key(struct dsql_span text, unsigned char to[DSQL_SCRAM_KEY])
     return take_base64(text, to, DSQL_SCRAM_KEY, &len) && len == DSQL_SCRAM_KEY;
 }
 
-/* ------------------------------------------------------------ verifiers */
+/* -- Verifiers. */
 
 bool dsql_scram_verifier_parse(struct dsql_span text, struct dsql_scram_verifier *verifier)
 {
@@ -107,7 +107,7 @@ void dsql_scram_verifier_mock(struct dsql_span name, struct dsql_span secret,
     dsql_random_bytes(verifier->server_key, sizeof(verifier->server_key));
 }
 
-/* ------------------------------------------------------------ the exchange */
+/* -- The exchange. */
 
 void dsql_scram_init(struct dsql_scram *scram, const struct dsql_scram_verifier *verifier)
 {

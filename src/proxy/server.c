@@ -38,7 +38,7 @@ void dsql_server_note_answered(struct dsql_client *client)
     client->asked_at = (struct dsql_mono){0};
 }
 
-/* ------------------------------------------------------------ what is known of a connection */
+/* -- What is known of a connection. */
 
 /* Called in the thread that closes the connection: the pool's opener, or ours. */
 static int on_event(PGEventId id, void *info, void *arg)
@@ -106,7 +106,7 @@ static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
     return server;
 }
 
-/* ------------------------------------------------------------ lending */
+/* -- Lending. */
 
 static struct dsql_stream stream_of(const struct dsql_server *server)
 {
@@ -187,7 +187,7 @@ static void give_back(struct dsql_server *server)
     }
 }
 
-/* ------------------------------------------------------------ waiting in line */
+/* -- Waiting in line. */
 
 /* Without memory for the timer no wait ends before the next client joins the line. */
 static void start_timer(struct dsql_proxy_role *role, int64_t after_ns)
@@ -404,7 +404,7 @@ void dsql_server_unpark(struct dsql_client *client)
     dsql_server_go_on(client);
 }
 
-/* ------------------------------------------------------------ taking back */
+/* -- Taking back. */
 
 static bool is_idle(const struct dsql_client *client)
 {
@@ -452,7 +452,7 @@ void dsql_server_leave(struct dsql_client *client)
     give_back(server);
 }
 
-/* ------------------------------------------------------------ losing one */
+/* -- Losing one. */
 
 static bool may_have_committed(const struct dsql_client *client)
 {
@@ -559,7 +559,7 @@ void dsql_server_lose(struct dsql_server *server)
     dsql_server_go_on(client);
 }
 
-/* ------------------------------------------------------------ bytes */
+/* -- Bytes. */
 
 void dsql_server_flush(struct dsql_server *server)
 {

@@ -32,7 +32,7 @@ static struct dsql_mono now_of(const struct owner *owner)
     return dsql_sim_process_now(owner->sender.process);
 }
 
-/* ---- requests ---- */
+/* -- Requests. */
 
 static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {

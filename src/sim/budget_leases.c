@@ -47,7 +47,7 @@ static struct request *request_of(struct dsql_sim_letter *letter)
     return DSQL_CONTAINER_OF(letter, struct request, letter);
 }
 
-/* ---- the table ---- */
+/* -- The table. */
 
 /* Where a lease is, or would be. */
 static size_t place_of(const struct dsql_sim_lease_table *table, const char *id)
@@ -188,7 +188,7 @@ static bool apply(struct request *request, struct dsql_sim_lease_table *table)
     return true;
 }
 
-/* ---- requests ---- */
+/* -- Requests. */
 
 static struct dsql_sim_letter *write_request(struct dsql_sim_sender *sender)
 {

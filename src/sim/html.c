@@ -4,7 +4,7 @@
 #include "sim/chart.h"
 #include "sim/report.h"
 
-/* ---- the lines ---- */
+/* -- The lines. */
 
 static struct dsql_chart_value level(const struct dsql_sim_level *level)
 {
@@ -62,7 +62,7 @@ static struct dsql_chart_value discards_of(const void *of, size_t row, size_t re
     return flat((double)world->record.samples[row].discards[reason]);
 }
 
-/* ---- the page ---- */
+/* -- The page. */
 
 static void put_assertions(const struct dsql_sim_world *world, FILE *out)
 {

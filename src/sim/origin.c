@@ -42,7 +42,7 @@ struct watcher {
     uint32_t open, waiting;     /* since that turn */
 };
 
-/* ---- what each record tells ---- */
+/* -- What each record tells. */
 
 static void see_turn(struct watcher *w, const struct dsql_replay_event *e)
 {
@@ -170,7 +170,7 @@ static void see_call(struct watcher *w, const struct dsql_replay_event *e)
     }
 }
 
-/* ---- the moment ---- */
+/* -- The moment. */
 
 /* What was seen so far lies before the simulation. */
 static void begin_here(struct watcher *w, struct dsql_replay_moment moment, int64_t at_ns)
@@ -202,7 +202,7 @@ static void watch(void *arg, const struct dsql_replay_event *e)
         begin_here(w, (struct dsql_replay_moment){e->segment, e->number}, e->at.ns);
 }
 
-/* ---- the fit ---- */
+/* -- The fit. */
 
 static void finish_fit(const struct watcher *w, struct dsql_sim_fit *fit)
 {
@@ -274,7 +274,7 @@ static void fit_scenario(const struct dsql_sim_origin *origin, struct dsql_sim_s
     service->workload = workload_of(fit);
 }
 
-/* ---- reading ---- */
+/* -- Reading. */
 
 static enum dsql_rc watch_all(struct watcher *w, struct dsql_span bytes, struct dsql_err *err)
 {

@@ -92,7 +92,7 @@ void dsql_sim_process_discard(struct dsql_sim_process *process, struct dsql_sim_
     dsql_sim_process_wake(process);
 }
 
-/* ---- its budget: whatever is said may be worth a request ---- */
+/* -- Its budget: whatever is said may be worth a request. */
 
 static void tell(struct dsql_sim_process *process, int64_t n,
                  void (*what)(struct dsql_allowance *allowance, int64_t n))
@@ -108,7 +108,7 @@ static void note(struct dsql_sim_process *process,
     dsql_sim_sender_pump(process->sender);
 }
 
-/* ---- connects ---- */
+/* -- Connects. */
 
 static void tell_failure(struct dsql_sim_process *process,
                          const struct dsql_keeper_verdict *verdict)
@@ -188,7 +188,7 @@ static void connect_begin(struct dsql_sim_process *process, uint32_t slot)
     dsql_sim_after(&world->kernel, &conn->answer, latency_ns);
 }
 
-/* ---- what the keeper says ---- */
+/* -- What the keeper says. */
 
 static void close_conn(struct dsql_sim_process *process, const struct dsql_keeper_step *step)
 {
@@ -302,7 +302,7 @@ static void take_turn(struct dsql_sim_kernel *kernel, void *arg)
     process->held = held;
 }
 
-/* ---- its life ---- */
+/* -- Its life. */
 
 static void start_now(struct dsql_sim_kernel *kernel, void *arg)
 {

@@ -47,7 +47,7 @@ static bool is_zero(const uint8_t *bytes, size_t len)
     return true;
 }
 
-/* ---- words ---- */
+/* -- Words. */
 
 static void add_since(struct dsql_strbuf *sb, const struct dsql_replay_event *e,
                       struct dsql_mono time)
@@ -143,7 +143,7 @@ void dsql_replay_describe(struct dsql_strbuf *sb, const struct dsql_replay_event
     describe(sb, event, event->reply);
 }
 
-/* ---- a record ---- */
+/* -- A record. */
 
 static void set_difference(struct reader *r, const struct dsql_replay_event *e,
                            const struct dsql_keeper_reply *recorded)
@@ -203,7 +203,7 @@ static enum dsql_rc replay_record(struct reader *r, struct dsql_codec *codec)
     return DSQL_OK;
 }
 
-/* ---- a segment ---- */
+/* -- A segment. */
 
 /* Whether the keeper has become what the snapshot says. */
 static enum dsql_rc compare_state(struct reader *r, const uint8_t *snapshot, size_t len)
@@ -312,7 +312,7 @@ static enum dsql_rc replay_segment(struct reader *r, size_t at)
     return rc;
 }
 
-/* ---- the ring ---- */
+/* -- The ring. */
 
 /* Where the oldest segment is; they follow each other round the ring. */
 static enum dsql_rc find_oldest(const struct reader *r, size_t *oldest, size_t *count)

@@ -324,7 +324,7 @@ void dsql_shape_free(const struct dsql_shape *shape, void *value)
     }
 }
 
-/* ---- back to text ---- */
+/* -- Back to text. */
 
 /* A plain field's bytes. */
 static size_t field_size(const struct dsql_shape_field *field)

@@ -24,7 +24,7 @@ static const char *what_name(const struct dsql_sim_happening *happening)
     return names[happening->what];
 }
 
-/* ---- faults that last ---- */
+/* -- Faults that last. */
 
 static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
                                        const struct dsql_sim_happening *happening)
@@ -57,7 +57,7 @@ static struct dsql_sim_fault *fault_of(struct dsql_sim_world *world,
     return NULL;
 }
 
-/* ---- things that happen to processes ---- */
+/* -- Things that happen to processes. */
 
 static void come_back(struct dsql_sim_process *process, int64_t after_ns)
 {
@@ -215,7 +215,7 @@ static void start_again(struct dsql_sim_kernel *kernel, void *arg)
     dsql_sim_process_start(process);
 }
 
-/* ---- all of it ---- */
+/* -- All of it. */
 
 static void take_sample(struct dsql_sim_kernel *kernel, void *arg)
 {

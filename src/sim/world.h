@@ -34,7 +34,7 @@ struct dsql_sim_process;
 /* The shortest, and an exponential with this mean on top; the same on every machine. */
 int64_t dsql_sim_draw_latency(struct dsql_rng *rng, int64_t shortest_ns, int64_t tail_ns);
 
-/* ---- the cluster ---- */
+/* -- The cluster. */
 
 enum dsql_sim_verdict {
     DSQL_SIM_OPENED,
@@ -70,7 +70,7 @@ void dsql_sim_cluster_drop(struct dsql_sim_world *world, double fraction);
 /* What libpq would have said of it. */
 struct dsql_connect_failure dsql_sim_verdict_failure(enum dsql_sim_verdict verdict);
 
-/* ---- a process ---- */
+/* -- A process. */
 
 struct dsql_sim_conn {
     struct dsql_sim_process *process;
@@ -181,14 +181,14 @@ DSQL_MUST_USE enum dsql_rc dsql_sim_resume_keeper(struct dsql_sim_process *proce
                                                   const struct dsql_keeper_config *config);
 void dsql_sim_resume_conns(struct dsql_sim_process *process);
 
-/* ---- its callers ---- */
+/* -- Its callers. */
 
 void dsql_sim_workload_start(struct dsql_sim_process *process);
 void dsql_sim_workload_stop(struct dsql_sim_process *process);
 /* An open connection that no caller holds goes to the longest waiter, or to the ready set. */
 void dsql_sim_workload_offer(struct dsql_sim_process *process, struct dsql_sim_conn *conn);
 
-/* ---- the budget ---- */
+/* -- The budget. */
 
 /* A process starts: core's allowance, and its end of the line to the table. NULL: no memory. */
 struct dsql_sim_sender *dsql_sim_budget_local(struct dsql_sim_process *process);
@@ -220,7 +220,7 @@ uint64_t dsql_sim_nonce(struct dsql_sim_world *world);
 void dsql_sim_lease_table_free(struct dsql_sim_lease_table *table);
 void dsql_sim_table_fini(struct dsql_sim_table *table);
 
-/* ---- what must hold ---- */
+/* -- What must hold. */
 
 enum { DSQL_SIM_FAILURES_MAX = 16 };
 
@@ -258,7 +258,7 @@ void dsql_sim_check_end(struct dsql_sim_world *world);
 void dsql_sim_fail(struct dsql_sim_world *world, const char *check, const char *fmt, ...)
     DSQL_PRINTF(3, 4);
 
-/* ---- what is kept ---- */
+/* -- What is kept. */
 
 /* A number that is followed between two samples. */
 struct dsql_sim_level {
@@ -302,7 +302,7 @@ void dsql_sim_record_connections(struct dsql_sim_world *world);
 void dsql_sim_record_held(struct dsql_sim_process *process);
 void dsql_sim_record_mark(struct dsql_sim_world *world, const char *text, const char *where);
 
-/* ---- all of it ---- */
+/* -- All of it. */
 
 struct dsql_sim_occurrence {
     struct dsql_sim_world *world;

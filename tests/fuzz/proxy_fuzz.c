@@ -68,7 +68,7 @@ static unsigned chance(unsigned n)
     return (w.random >> 16) % n;
 }
 
-/* ------------------------------------------------------------ the pool */
+/* -- The pool. */
 
 enum dsql_rc __wrap_dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn);
 void __wrap_dsql_pool_return(struct dsql_conn *conn);
@@ -190,7 +190,7 @@ void *__wrap_PQsslStruct(PGconn *pg, const char *name)
     return NULL;
 }
 
-/* ------------------------------------------------------------ the model of a server */
+/* -- The model of a server. */
 
 static bool is_proxys(struct dsql_span name)
 {
@@ -449,7 +449,7 @@ static void serve(struct server *server)
     dsql_strbuf_clear(&server->out);
 }
 
-/* ------------------------------------------------------------ clients */
+/* -- Clients. */
 
 static bool is_gone(const struct client *client)
 {
@@ -562,7 +562,7 @@ static void put_from_menu(struct dsql_strbuf *out, uint8_t what, uint8_t how)
     }
 }
 
-/* ------------------------------------------------------------ the world */
+/* -- The world. */
 
 static struct dsql_settings *some_settings(void)
 {

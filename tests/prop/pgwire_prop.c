@@ -41,7 +41,7 @@ static struct dsql_span exact(struct dsql_span s)
     return (struct dsql_span){exact_memory, s.len};
 }
 
-/* ---- drawing messages ---- */
+/* -- Drawing messages. */
 
 /* Some text without a NUL; mostly short. */
 static struct dsql_span draw_text(struct prop *p)
@@ -238,7 +238,7 @@ static void put_message(struct prop *p, enum dsql_pg_side side)
         put_server_message(p);
 }
 
-/* ---- writing back what was parsed ---- */
+/* -- Writing back what was parsed. */
 
 static void put_values_again(struct dsql_pg_msg *msg, struct dsql_pg_values values)
 {
@@ -364,7 +364,7 @@ static enum dsql_rc parse_again(enum dsql_pg_side side, uint8_t type, struct dsq
     return rc;
 }
 
-/* ---- the laws ---- */
+/* -- The laws. */
 
 static struct dsql_pg_limits draw_limits(struct prop *p, enum dsql_pg_side side)
 {

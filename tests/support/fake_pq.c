@@ -142,7 +142,7 @@ void fake_pq_options(struct dsql_pool_options *o, int64_t n)
     o->drain_timeout_ns = 10 * DSQL_M;
 }
 
-/* ---- libpq ---- */
+/* -- libpq. */
 
 PGconn *__wrap_PQconnectStartParams(const char *const *keywords, const char *const *values,
                                     int expand);

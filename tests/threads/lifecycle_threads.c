@@ -99,7 +99,7 @@ static bool one_in(struct dsql_rng *rng, uint64_t n)
     return dsql_rng_below(rng, n) == 0;
 }
 
-/* ---- credentials ---- */
+/* -- Credentials. */
 
 static enum dsql_rc fetch(void *arg, struct dsql_credentials_reply *reply, struct dsql_err *err)
 {
@@ -153,7 +153,7 @@ static void replace_rudely(struct place *place)
     did(RUDE_CREDENTIALS);
 }
 
-/* ---- pools ---- */
+/* -- Pools. */
 
 static void describe(struct dsql_pool_options *o, size_t endpoint, const char *user)
 {
@@ -229,7 +229,7 @@ static void look(struct handle *h)
     did(STATS);
 }
 
-/* ---- connections ---- */
+/* -- Connections. */
 
 static void give_back(struct worker *w, struct dsql_conn **at)
 {
@@ -276,7 +276,7 @@ static void check_out(struct worker *w, struct handle *h)
         close_one(h);
 }
 
-/* ---- fork ---- */
+/* -- Fork. */
 
 /* In the child: everything is the parent's, and nothing of it is touched. It allocates nothing,
  * because the sanitizers' allocators may have been locked. */
@@ -313,7 +313,7 @@ static void fork_one(struct worker *w)
     did(FORK);
 }
 
-/* ---- insisting ---- */
+/* -- Insisting. */
 
 /* A pool of its own, on an endpoint where others come, go and drain: as long as nothing is wrong,
  * it gets a connection. */
@@ -347,7 +347,7 @@ static void insist(struct worker *w)
     did(INSIST);
 }
 
-/* ---- the threads ---- */
+/* -- The threads. */
 
 static void act(struct worker *w)
 {
@@ -444,7 +444,7 @@ static void *disturb(void *arg)
     return NULL;
 }
 
-/* ---- the whole ---- */
+/* -- The whole. */
 
 static size_t entries_of(const char *folder)
 {

@@ -10,7 +10,7 @@ static struct desk desk_of(uint32_t max_open, uint32_t target)
     return desk;
 }
 
-/* ---- how many ---- */
+/* -- How many. */
 
 TEST(the_target_is_opened_and_no_more)
 {
@@ -157,7 +157,7 @@ TEST(what_is_over_the_slots_is_closed)
     desk_fini(&d);
 }
 
-/* ---- when to begin ---- */
+/* -- When to begin. */
 
 TEST(nothing_is_opened_before_the_start_delay_is_over)
 {
@@ -186,7 +186,7 @@ TEST(nothing_is_opened_before_the_start_delay_is_over)
     assert_true(least_ns < DSQL_S && most_ns > 4 * DSQL_S); /* spread */
 }
 
-/* ---- how fast ---- */
+/* -- How fast. */
 
 TEST(connects_at_once_follow_rate_and_handshake)
 {
@@ -254,7 +254,7 @@ TEST(a_connect_that_takes_too_long_is_cut_and_is_a_failure)
     desk_fini(&d);
 }
 
-/* ---- permits ---- */
+/* -- Permits. */
 
 TEST(each_open_uses_a_permit)
 {
@@ -319,7 +319,7 @@ TEST(patience_for_a_permit_begins_when_it_is_asked_for)
     desk_fini(&d);
 }
 
-/* ---- failures ---- */
+/* -- Failures. */
 
 TEST(what_a_failure_means_for_others)
 {
@@ -395,7 +395,7 @@ TEST(without_a_token_nothing_is_opened_and_no_permit_is_used)
     desk_fini(&d);
 }
 
-/* ---- standard mode ---- */
+/* -- Standard mode. */
 
 static struct desk standard_desk(uint32_t warmup, uint32_t tries)
 {
@@ -494,7 +494,7 @@ TEST(a_warmup_that_is_hopeless_ends_at_once)
     desk_fini(&d);
 }
 
-/* ---- growing old ---- */
+/* -- Growing old. */
 
 TEST(a_successor_is_opened_first_where_there_is_room)
 {
@@ -627,7 +627,7 @@ TEST(one_that_is_in_use_at_its_end_is_looked_at_again)
     desk_fini(&d);
 }
 
-/* ---- handing out ---- */
+/* -- Handing out. */
 
 TEST(the_hand_out_rule)
 {
@@ -671,7 +671,7 @@ TEST(a_checkout_that_does_not_say_waits_as_configured)
     assert_int_equal(dsql_keeper_patience(&config, 7), 7);
 }
 
-/* ---- what happens ---- */
+/* -- What happens. */
 
 TEST(what_is_discarded_is_closed_for_the_reason_given)
 {

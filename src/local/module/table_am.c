@@ -28,7 +28,7 @@ static TableAmRoutine routine;
 /* A command that comes after all others: it sees all that this transaction did. */
 #define LAST_COMMAND (InvalidCommandId - 1)
 
-/* ---- reading ---- */
+/* -- Reading. */
 
 /* Whether the two see the same transactions: between equal bounds others can only have ended. */
 static bool sees_the_same(Snapshot a, Snapshot b)
@@ -175,7 +175,7 @@ static bool tuple_satisfies_snapshot(Relation rel, TupleTableSlot *slot, Snapsho
     return heap->tuple_satisfies_snapshot(rel, slot, ours) && !is_hidden(rel, &slot->tts_tid, ours);
 }
 
-/* ---- writing ---- */
+/* -- Writing. */
 
 static void tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
                          struct BulkInsertStateData *bulk)
@@ -323,7 +323,7 @@ static TM_Result tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
     return TM_Ok;
 }
 
-/* ---- the rest ---- */
+/* -- The rest. */
 
 /* The heap's index build insists on a relation of the heap. */
 static double index_build_range_scan(Relation rel, Relation index, struct IndexInfo *info,

@@ -86,7 +86,7 @@ static void run(PGconn *conn, const char *sql)
     PQclear(result);
 }
 
-/* ---- the statements: each says what the oracle answers ---- */
+/* -- The statements: each says what the oracle answers. */
 
 struct order {
     char sql[512];
@@ -308,7 +308,7 @@ static void make_order(struct order *order, struct occ_tx *tx)
         WANTED("23503");
 }
 
-/* ---- the clients ---- */
+/* -- The clients. */
 
 static uint64_t oldest_snapshot(const struct client *but)
 {

@@ -123,7 +123,7 @@ static bool check_out_and_ask(int64_t wait_ns)
     return ok;
 }
 
-/* ---- several threads at work ---- */
+/* -- Several threads at work. */
 
 enum { WORKERS = 4 };
 static _Atomic bool stop;
