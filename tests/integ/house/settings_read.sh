@@ -48,11 +48,14 @@ echo 'DSQL_SETTING(teapot, DURATION, "DSQL_TEAPOT", "1s", "0s", "1m", POOL, "nob
 unread=$(unread_settings)
 [ "$unread" = DSQL_TEAPOT ] || fail "a setting that nobody reads: '$unread'"
 
-# What the settings become: every option of a pool is used by more than the file that fills and checks them, but
-# for those that it makes the pool's target of.
+# What the settings become: every option of a pool is used by more than what fills and checks them, but for those
+# that the pool's target is made of. The end of options.c hands them on to the keeper and the budget.
 unread_options() {
     local users
+    sed -n '/^#include/p; /^struct dsql_keeper_config dsql_options_keeper/,$p' src/pool/options.c >"$scratch/handing_on.c"
+    grep -q dsql_options_budget "$scratch/handing_on.c" || fail "options.c does not end with what hands options on"
     mapfile -t users < <(find src/pool src/cli -name '*.c' ! -path src/pool/options.c)
+    users+=("$scratch/handing_on.c")
     used "$scratch/options" "${users[@]}" >"$scratch/used"
     sed -n '/^struct dsql_pool_options {/,/^};/p' "$scratch/options/dsql/pool.h" |
         python3 -c '
