@@ -10,26 +10,6 @@ static bool formats_fit(struct dsql_pg_formats formats, struct dsql_pg_values va
     return formats.count <= 1 || formats.count == values.count;
 }
 
-static struct dsql_pg_parse take_parse(struct dsql_pg_cursor *at)
-{
-    struct dsql_pg_parse parse;
-    parse.name = dsql_pg_take_text(at);
-    parse.query = dsql_pg_take_text(at);
-    parse.types = dsql_pg_take_oids(at);
-    return parse;
-}
-
-static struct dsql_pg_bind take_bind(struct dsql_pg_cursor *at)
-{
-    struct dsql_pg_bind bind;
-    bind.portal = dsql_pg_take_text(at);
-    bind.statement = dsql_pg_take_text(at);
-    bind.formats = dsql_pg_take_formats(at);
-    bind.values = dsql_pg_take_values(at);
-    bind.results = dsql_pg_take_formats(at);
-    return bind;
-}
-
 static enum dsql_rc check_bind(const struct dsql_pg_bind *bind, struct dsql_err *err)
 {
     if (!formats_fit(bind->formats, bind->values)) {
@@ -40,16 +20,6 @@ static enum dsql_rc check_bind(const struct dsql_pg_bind *bind, struct dsql_err 
     }
     enum dsql_rc rc = dsql_pg_formats_check(bind->formats, err);
     return rc ? rc : dsql_pg_formats_check(bind->results, err);
-}
-
-static struct dsql_pg_function_call take_call(struct dsql_pg_cursor *at)
-{
-    struct dsql_pg_function_call call;
-    call.function = dsql_pg_take_u32(at);
-    call.formats = dsql_pg_take_formats(at);
-    call.arguments = dsql_pg_take_values(at);
-    call.result = dsql_pg_take_i16(at);
-    return call;
 }
 
 static enum dsql_rc check_call(const struct dsql_pg_function_call *call, struct dsql_err *err)
@@ -64,14 +34,6 @@ static enum dsql_rc check_call(const struct dsql_pg_function_call *call, struct 
     return rc ? rc : dsql_pg_format_check(call->result, err);
 }
 
-static struct dsql_pg_target take_target(struct dsql_pg_cursor *at)
-{
-    struct dsql_pg_target target;
-    target.object = (enum dsql_pg_object)dsql_pg_take_u8(at);
-    target.name = dsql_pg_take_text(at);
-    return target;
-}
-
 static enum dsql_rc check_target(enum dsql_pg_fe_type type, const struct dsql_pg_target *target,
                                  struct dsql_err *err)
 {
@@ -80,14 +42,6 @@ static enum dsql_rc check_target(enum dsql_pg_fe_type type, const struct dsql_pg
     (void)dsql_err_set(err, DSQL_PROTOCOL, "invalid %s message subtype %d",
                        type == DSQL_PG_FE_DESCRIBE ? "DESCRIBE" : "CLOSE", (int)target->object);
     return violation(err);
-}
-
-static struct dsql_pg_execute take_execute(struct dsql_pg_cursor *at)
-{
-    struct dsql_pg_execute execute;
-    execute.portal = dsql_pg_take_text(at);
-    execute.max_rows = dsql_pg_take_i32(at);
-    return execute;
 }
 
 /* Takes the fields of *msg, whose type is set; false if there is no such type. */
@@ -107,20 +61,31 @@ static bool take_fields(struct dsql_pg_cursor *at, struct dsql_pg_fe *msg)
         msg->reason = dsql_pg_take_text(at);
         return true;
     case DSQL_PG_FE_PARSE:
-        msg->parse = take_parse(at);
+        msg->parse.name = dsql_pg_take_text(at);
+        msg->parse.query = dsql_pg_take_text(at);
+        msg->parse.types = dsql_pg_take_oids(at);
         return true;
     case DSQL_PG_FE_BIND:
-        msg->bind = take_bind(at);
+        msg->bind.portal = dsql_pg_take_text(at);
+        msg->bind.statement = dsql_pg_take_text(at);
+        msg->bind.formats = dsql_pg_take_formats(at);
+        msg->bind.values = dsql_pg_take_values(at);
+        msg->bind.results = dsql_pg_take_formats(at);
         return true;
     case DSQL_PG_FE_DESCRIBE:
     case DSQL_PG_FE_CLOSE:
-        msg->target = take_target(at);
+        msg->target.object = (enum dsql_pg_object)dsql_pg_take_u8(at);
+        msg->target.name = dsql_pg_take_text(at);
         return true;
     case DSQL_PG_FE_EXECUTE:
-        msg->execute = take_execute(at);
+        msg->execute.portal = dsql_pg_take_text(at);
+        msg->execute.max_rows = dsql_pg_take_i32(at);
         return true;
     case DSQL_PG_FE_FUNCTION_CALL:
-        msg->call = take_call(at);
+        msg->call.function = dsql_pg_take_u32(at);
+        msg->call.formats = dsql_pg_take_formats(at);
+        msg->call.arguments = dsql_pg_take_values(at);
+        msg->call.result = dsql_pg_take_i16(at);
         return true;
     case DSQL_PG_FE_SYNC:
     case DSQL_PG_FE_FLUSH:

@@ -55,24 +55,6 @@ struct dsql_pg_oids dsql_pg_take_oids(struct dsql_pg_cursor *cursor)
     return oids;
 }
 
-int dsql_pg_formats_at(struct dsql_pg_formats formats, size_t i)
-{
-    if (formats.count == 0)
-        return DSQL_PG_TEXT;
-    if (formats.count == 1)
-        i = 0;
-    assert(i < formats.count);
-    struct dsql_pg_cursor at = dsql_pg_cursor_over(dsql_span_from(formats.raw, i * 2));
-    return dsql_pg_take_i16(&at);
-}
-
-uint32_t dsql_pg_oids_at(struct dsql_pg_oids oids, size_t i)
-{
-    assert(i < oids.count);
-    struct dsql_pg_cursor at = dsql_pg_cursor_over(dsql_span_from(oids.raw, i * 4));
-    return dsql_pg_take_u32(&at);
-}
-
 enum dsql_rc dsql_pg_format_check(int format, struct dsql_err *err)
 {
     if (format == DSQL_PG_TEXT || format == DSQL_PG_BINARY)
@@ -83,8 +65,9 @@ enum dsql_rc dsql_pg_format_check(int format, struct dsql_err *err)
 
 enum dsql_rc dsql_pg_formats_check(struct dsql_pg_formats formats, struct dsql_err *err)
 {
+    struct dsql_pg_cursor at = dsql_pg_cursor_over(formats.raw);
     enum dsql_rc rc = DSQL_OK;
-    for (uint16_t i = 0; i < formats.count && rc == DSQL_OK; i++)
-        rc = dsql_pg_format_check(dsql_pg_formats_at(formats, i), err);
+    while (at.rest.len > 0 && !rc)
+        rc = dsql_pg_format_check(dsql_pg_take_i16(&at), err);
     return rc;
 }

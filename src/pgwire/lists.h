@@ -30,16 +30,8 @@ struct dsql_pg_oids {
     struct dsql_span raw;
 };
 
-/* Takes the first value off the list; false if it is empty. Iterate over a copy to keep the list.
- */
+/* Takes the first value off the list; false if the list is empty. Iterate over a copy. */
 bool dsql_pg_values_next(struct dsql_pg_values *rest, struct dsql_pg_value *value);
-
-/* The format of column i: none given means text for all, one given stands for all. i is below the
- * count otherwise. */
-int dsql_pg_formats_at(struct dsql_pg_formats formats, size_t i);
-
-/* i < count. */
-uint32_t dsql_pg_oids_at(struct dsql_pg_oids oids, size_t i);
 
 /* From a message: one value. */
 struct dsql_pg_value dsql_pg_take_value(struct dsql_pg_cursor *cursor);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct dsql_pg_type_info frontend[] = {
-#define ROW(constant, type_, name_, size_) {(type_), DSQL_PG_##size_, name_},
+#define ROW(constant, type_, size_) {(type_), DSQL_PG_##size_},
     DSQL_PG_FE_TABLE(ROW)};
 
 static const struct dsql_pg_type_info backend[] = {DSQL_PG_BE_TABLE(ROW)
@@ -15,16 +15,6 @@ const struct dsql_pg_type_info *dsql_pg_types(enum dsql_pg_side side, size_t *co
     bool from_client = side == DSQL_PG_FRONTEND;
     *count = from_client ? DSQL_COUNT_OF(frontend) : DSQL_COUNT_OF(backend);
     return from_client ? frontend : backend;
-}
-
-const char *dsql_pg_type_name(enum dsql_pg_side side, uint8_t type)
-{
-    size_t count;
-    const struct dsql_pg_type_info *types = dsql_pg_types(side, &count);
-    for (size_t i = 0; i < count; i++)
-        if (types[i].type == type)
-            return types[i].name;
-    return "?";
 }
 
 enum dsql_rc dsql_pg_refuse(struct dsql_err *err, enum dsql_rc rc, const char sqlstate[6])

@@ -34,58 +34,58 @@ enum dsql_pg_side { DSQL_PG_FRONTEND, DSQL_PG_BACKEND };
 enum dsql_pg_size { DSQL_PG_SMALL, DSQL_PG_LARGE, DSQL_PG_STREAM, DSQL_PG_LOGIN };
 
 /* clang-format off */
-/*    constant                    type  name                        size */
+/*    constant                    type  size */
 #define DSQL_PG_FE_TABLE(X)                                                                        \
-    X(BIND,                       'B',  "Bind",                     LARGE)                         \
-    X(CLOSE,                      'C',  "Close",                    SMALL)                         \
-    X(DESCRIBE,                   'D',  "Describe",                 SMALL)                         \
-    X(EXECUTE,                    'E',  "Execute",                  SMALL)                         \
-    X(FUNCTION_CALL,              'F',  "FunctionCall",             LARGE)                         \
-    X(FLUSH,                      'H',  "Flush",                    SMALL)                         \
-    X(PARSE,                      'P',  "Parse",                    LARGE)                         \
-    X(QUERY,                      'Q',  "Query",                    LARGE)                         \
-    X(SYNC,                       'S',  "Sync",                     SMALL)                         \
-    X(TERMINATE,                  'X',  "Terminate",                SMALL)                         \
-    X(COPY_DONE,                  'c',  "CopyDone",                 SMALL)                         \
-    X(COPY_DATA,                  'd',  "CopyData",                 STREAM)                        \
-    X(COPY_FAIL,                  'f',  "CopyFail",                 SMALL)                         \
-    X(PASSWORD,                   'p',  "PasswordMessage",          LOGIN)
+    X(BIND,                       'B',  LARGE)                                                     \
+    X(CLOSE,                      'C',  SMALL)                                                     \
+    X(DESCRIBE,                   'D',  SMALL)                                                     \
+    X(EXECUTE,                    'E',  SMALL)                                                     \
+    X(FUNCTION_CALL,              'F',  LARGE)                                                     \
+    X(FLUSH,                      'H',  SMALL)                                                     \
+    X(PARSE,                      'P',  LARGE)                                                     \
+    X(QUERY,                      'Q',  LARGE)                                                     \
+    X(SYNC,                       'S',  SMALL)                                                     \
+    X(TERMINATE,                  'X',  SMALL)                                                     \
+    X(COPY_DONE,                  'c',  SMALL)                                                     \
+    X(COPY_DATA,                  'd',  STREAM)                                                    \
+    X(COPY_FAIL,                  'f',  SMALL)                                                     \
+    X(PASSWORD,                   'p',  LOGIN)
 
 #define DSQL_PG_BE_TABLE(X)                                                                        \
-    X(PARSE_COMPLETE,             '1',  "ParseComplete",            SMALL)                         \
-    X(BIND_COMPLETE,              '2',  "BindComplete",             SMALL)                         \
-    X(CLOSE_COMPLETE,             '3',  "CloseComplete",            SMALL)                         \
-    X(NOTIFICATION,               'A',  "NotificationResponse",     LARGE)                         \
-    X(COMMAND_COMPLETE,           'C',  "CommandComplete",          SMALL)                         \
-    X(DATA_ROW,                   'D',  "DataRow",                  STREAM)                        \
-    X(ERROR,                      'E',  "ErrorResponse",            LARGE)                         \
-    X(COPY_IN,                    'G',  "CopyInResponse",           SMALL)                         \
-    X(COPY_OUT,                   'H',  "CopyOutResponse",          SMALL)                         \
-    X(EMPTY_QUERY,                'I',  "EmptyQueryResponse",       SMALL)                         \
-    X(KEY_DATA,                   'K',  "BackendKeyData",           SMALL)                         \
-    X(NOTICE,                     'N',  "NoticeResponse",           LARGE)                         \
-    X(AUTHENTICATION,             'R',  "Authentication",           SMALL)                         \
-    X(PARAMETER_STATUS,           'S',  "ParameterStatus",          SMALL)                         \
-    X(ROW_DESCRIPTION,            'T',  "RowDescription",           LARGE)                         \
-    X(FUNCTION_RESULT,            'V',  "FunctionCallResponse",     LARGE)                         \
-    X(COPY_BOTH,                  'W',  "CopyBothResponse",         SMALL)                         \
-    X(READY,                      'Z',  "ReadyForQuery",            SMALL)                         \
-    X(COPY_DONE,                  'c',  "CopyDone",                 SMALL)                         \
-    X(COPY_DATA,                  'd',  "CopyData",                 STREAM)                        \
-    X(NO_DATA,                    'n',  "NoData",                   SMALL)                         \
-    X(PORTAL_SUSPENDED,           's',  "PortalSuspended",          SMALL)                         \
-    X(PARAMETER_DESCRIPTION,      't',  "ParameterDescription",     LARGE)                         \
-    X(NEGOTIATE_VERSION,          'v',  "NegotiateProtocolVersion", SMALL)
+    X(PARSE_COMPLETE,             '1',  SMALL)                                                     \
+    X(BIND_COMPLETE,              '2',  SMALL)                                                     \
+    X(CLOSE_COMPLETE,             '3',  SMALL)                                                     \
+    X(NOTIFICATION,               'A',  LARGE)                                                     \
+    X(COMMAND_COMPLETE,           'C',  SMALL)                                                     \
+    X(DATA_ROW,                   'D',  STREAM)                                                    \
+    X(ERROR,                      'E',  LARGE)                                                     \
+    X(COPY_IN,                    'G',  SMALL)                                                     \
+    X(COPY_OUT,                   'H',  SMALL)                                                     \
+    X(EMPTY_QUERY,                'I',  SMALL)                                                     \
+    X(KEY_DATA,                   'K',  SMALL)                                                     \
+    X(NOTICE,                     'N',  LARGE)                                                     \
+    X(AUTHENTICATION,             'R',  SMALL)                                                     \
+    X(PARAMETER_STATUS,           'S',  SMALL)                                                     \
+    X(ROW_DESCRIPTION,            'T',  LARGE)                                                     \
+    X(FUNCTION_RESULT,            'V',  LARGE)                                                     \
+    X(COPY_BOTH,                  'W',  SMALL)                                                     \
+    X(READY,                      'Z',  SMALL)                                                     \
+    X(COPY_DONE,                  'c',  SMALL)                                                     \
+    X(COPY_DATA,                  'd',  STREAM)                                                    \
+    X(NO_DATA,                    'n',  SMALL)                                                     \
+    X(PORTAL_SUSPENDED,           's',  SMALL)                                                     \
+    X(PARAMETER_DESCRIPTION,      't',  LARGE)                                                     \
+    X(NEGOTIATE_VERSION,          'v',  SMALL)
 /* clang-format on */
 
 enum dsql_pg_fe_type {
-#define DSQL_PG_FE_MEMBER(constant, type, name, size) DSQL_PG_FE_##constant = (type),
+#define DSQL_PG_FE_MEMBER(constant, type, size) DSQL_PG_FE_##constant = (type),
     DSQL_PG_FE_TABLE(DSQL_PG_FE_MEMBER)
 #undef DSQL_PG_FE_MEMBER
 };
 
 enum dsql_pg_be_type {
-#define DSQL_PG_BE_MEMBER(constant, type, name, size) DSQL_PG_BE_##constant = (type),
+#define DSQL_PG_BE_MEMBER(constant, type, size) DSQL_PG_BE_##constant = (type),
     DSQL_PG_BE_TABLE(DSQL_PG_BE_MEMBER)
 #undef DSQL_PG_BE_MEMBER
 };
@@ -99,14 +99,10 @@ enum dsql_pg_object { DSQL_PG_STATEMENT = 'S', DSQL_PG_PORTAL = 'P' };
 struct dsql_pg_type_info {
     uint8_t type;
     enum dsql_pg_size size;
-    const char *name;
 };
 
 /* All messages of one side, *count of them. Static storage. */
 const struct dsql_pg_type_info *dsql_pg_types(enum dsql_pg_side side, size_t *count);
-
-/* "Query" for a frontend's 'Q'; "?" for a type that does not exist. Static storage. */
-const char *dsql_pg_type_name(enum dsql_pg_side side, uint8_t type);
 
 /* Puts the SQLSTATE a client should see beside the refusal already in err (which may be NULL), and
  * returns rc. */

@@ -85,15 +85,6 @@ void dsql_pg_put_data_row(struct dsql_strbuf *out, const struct dsql_pg_value *v
     dsql_pg_msg_end(&msg);
 }
 
-void dsql_pg_put_parameter_description(struct dsql_strbuf *out, const uint32_t *oids, size_t count)
-{
-    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, DSQL_PG_BE_PARAMETER_DESCRIPTION);
-    dsql_pg_msg_count(&msg, count);
-    for (size_t i = 0; i < count; i++)
-        dsql_pg_msg_u32(&msg, oids[i]);
-    dsql_pg_msg_end(&msg);
-}
-
 void dsql_pg_put_command_complete(struct dsql_strbuf *out, struct dsql_span tag)
 {
     dsql_pg_put_text(out, DSQL_PG_BE_COMMAND_COMPLETE, tag);
@@ -102,24 +93,4 @@ void dsql_pg_put_command_complete(struct dsql_strbuf *out, struct dsql_span tag)
 void dsql_pg_put_empty_query(struct dsql_strbuf *out)
 {
     dsql_pg_put_empty(out, DSQL_PG_BE_EMPTY_QUERY);
-}
-
-void dsql_pg_put_parse_complete(struct dsql_strbuf *out)
-{
-    dsql_pg_put_empty(out, DSQL_PG_BE_PARSE_COMPLETE);
-}
-
-void dsql_pg_put_bind_complete(struct dsql_strbuf *out)
-{
-    dsql_pg_put_empty(out, DSQL_PG_BE_BIND_COMPLETE);
-}
-
-void dsql_pg_put_close_complete(struct dsql_strbuf *out)
-{
-    dsql_pg_put_empty(out, DSQL_PG_BE_CLOSE_COMPLETE);
-}
-
-void dsql_pg_put_no_data(struct dsql_strbuf *out)
-{
-    dsql_pg_put_empty(out, DSQL_PG_BE_NO_DATA);
 }

@@ -5,9 +5,27 @@
 #ifndef DSQL_PGWIRE_PUT_BACKEND_H
 #define DSQL_PGWIRE_PUT_BACKEND_H
 
-#include "pgwire/backend.h"
 #include "pgwire/put.h"
+#include "pgwire/report.h"
 #include "pgwire/startup.h"
+
+enum dsql_pg_auth_kind {
+    DSQL_PG_AUTH_OK = 0,
+    DSQL_PG_AUTH_CLEARTEXT = 3,
+    DSQL_PG_AUTH_SASL = 10, /* data: names of mechanisms, each terminated, then an empty one */
+    DSQL_PG_AUTH_SASL_CONTINUE = 11,
+    DSQL_PG_AUTH_SASL_FINAL = 12,
+};
+
+struct dsql_pg_column {
+    struct dsql_span name;
+    uint32_t table; /* 0 if it is no column of a table */
+    int16_t number; /* within the table */
+    uint32_t type;
+    int16_t type_len;
+    int32_t type_mod;
+    int16_t format;
+};
 
 void dsql_pg_put_auth_ok(struct dsql_strbuf *out);
 void dsql_pg_put_auth_cleartext(struct dsql_strbuf *out);
@@ -24,12 +42,7 @@ void dsql_pg_put_row_description(struct dsql_strbuf *out, const struct dsql_pg_c
                                  size_t count);
 void dsql_pg_put_data_row(struct dsql_strbuf *out, const struct dsql_pg_value *values,
                           size_t count);
-void dsql_pg_put_parameter_description(struct dsql_strbuf *out, const uint32_t *oids, size_t count);
 void dsql_pg_put_command_complete(struct dsql_strbuf *out, struct dsql_span tag);
 void dsql_pg_put_empty_query(struct dsql_strbuf *out);
-void dsql_pg_put_parse_complete(struct dsql_strbuf *out);
-void dsql_pg_put_bind_complete(struct dsql_strbuf *out);
-void dsql_pg_put_close_complete(struct dsql_strbuf *out);
-void dsql_pg_put_no_data(struct dsql_strbuf *out);
 
 #endif

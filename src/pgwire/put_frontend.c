@@ -38,21 +38,6 @@ void dsql_pg_put_bind(struct dsql_strbuf *out, const struct dsql_pg_bind *bind)
     dsql_pg_msg_end(&msg);
 }
 
-void dsql_pg_put_bind_text(struct dsql_strbuf *out, struct dsql_span portal,
-                           struct dsql_span statement, const struct dsql_pg_value *values,
-                           size_t count)
-{
-    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, DSQL_PG_FE_BIND);
-    dsql_pg_msg_text(&msg, portal);
-    dsql_pg_msg_text(&msg, statement);
-    dsql_pg_msg_count(&msg, 0);
-    dsql_pg_msg_count(&msg, count);
-    for (size_t i = 0; i < count; i++)
-        dsql_pg_msg_value(&msg, values[i]);
-    dsql_pg_msg_count(&msg, 0);
-    dsql_pg_msg_end(&msg);
-}
-
 static void put_target(struct dsql_strbuf *out, uint8_t type, enum dsql_pg_object object,
                        struct dsql_span name)
 {
@@ -89,14 +74,4 @@ void dsql_pg_put_sync(struct dsql_strbuf *out)
 void dsql_pg_put_flush(struct dsql_strbuf *out)
 {
     dsql_pg_put_empty(out, DSQL_PG_FE_FLUSH);
-}
-
-void dsql_pg_put_terminate(struct dsql_strbuf *out)
-{
-    dsql_pg_put_empty(out, DSQL_PG_FE_TERMINATE);
-}
-
-void dsql_pg_put_password(struct dsql_strbuf *out, struct dsql_span password)
-{
-    dsql_pg_put_text(out, DSQL_PG_FE_PASSWORD, password);
 }

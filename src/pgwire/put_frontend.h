@@ -16,12 +16,6 @@ void dsql_pg_put_startup(struct dsql_strbuf *out, const struct dsql_pg_param *pa
 void dsql_pg_put_query(struct dsql_strbuf *out, struct dsql_span sql);
 void dsql_pg_put_parse(struct dsql_strbuf *out, const struct dsql_pg_parse *parse);
 void dsql_pg_put_bind(struct dsql_strbuf *out, const struct dsql_pg_bind *bind);
-
-/* A Bind made from scratch: values and results as text. */
-void dsql_pg_put_bind_text(struct dsql_strbuf *out, struct dsql_span portal,
-                           struct dsql_span statement, const struct dsql_pg_value *values,
-                           size_t count);
-
 void dsql_pg_put_describe(struct dsql_strbuf *out, enum dsql_pg_object object,
                           struct dsql_span name);
 void dsql_pg_put_close(struct dsql_strbuf *out, enum dsql_pg_object object, struct dsql_span name);
@@ -31,7 +25,5 @@ void dsql_pg_put_execute(struct dsql_strbuf *out, struct dsql_span portal, int32
 
 void dsql_pg_put_sync(struct dsql_strbuf *out);
 void dsql_pg_put_flush(struct dsql_strbuf *out);
-void dsql_pg_put_terminate(struct dsql_strbuf *out);
-void dsql_pg_put_password(struct dsql_strbuf *out, struct dsql_span password);
 
 #endif

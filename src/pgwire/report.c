@@ -60,9 +60,9 @@ static void put_field(struct dsql_pg_msg *msg, char code, struct dsql_span value
     dsql_pg_msg_text(msg, value);
 }
 
-static void put_report(struct dsql_strbuf *out, uint8_t type, const struct dsql_pg_report *report)
+void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *report)
 {
-    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, type);
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, DSQL_PG_BE_ERROR);
     put_field(&msg, 'S', report->severity);
     put_field(&msg, 'V', report->severity_plain.len ? report->severity_plain : report->severity);
     put_field(&msg, 'C', report->sqlstate);
@@ -72,14 +72,4 @@ static void put_report(struct dsql_strbuf *out, uint8_t type, const struct dsql_
     put_field(&msg, 'P', report->position);
     dsql_pg_msg_u8(&msg, 0);
     dsql_pg_msg_end(&msg);
-}
-
-void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *report)
-{
-    put_report(out, DSQL_PG_BE_ERROR, report);
-}
-
-void dsql_pg_put_notice(struct dsql_strbuf *out, const struct dsql_pg_report *report)
-{
-    put_report(out, DSQL_PG_BE_NOTICE, report);
 }

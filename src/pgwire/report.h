@@ -25,9 +25,8 @@ bool dsql_pg_report_get(const struct dsql_pg_report *report, char code, struct d
 /* From a message, all of it. */
 struct dsql_pg_report dsql_pg_take_report(struct dsql_pg_cursor *cursor);
 
-/* Write the seven named fields, without the empty ones; V is S where it is not given. A server
+/* Writes the seven named fields, without the empty ones; V is S where it is not given. A server
  * gives at least severity, sqlstate and message. See put.h for what does not fit. */
 void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *report);
-void dsql_pg_put_notice(struct dsql_strbuf *out, const struct dsql_pg_report *report);
 
 #endif

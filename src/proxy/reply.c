@@ -291,7 +291,7 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
     if (piece->type == DSQL_PG_BE_COMMAND_COMPLETE && !hidden) {
         client->answers.copying = false;
         if (!dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
-            note_tag(client, next, msg.command.tag);
+            note_tag(client, next, msg.tag);
         if (next->cut)
             next->purpose = DSQL_FOR_PREPARE; /* what follows is ours, but for its end */
     }

@@ -246,7 +246,7 @@ static bool do_parse(struct server *server, const struct dsql_pg_parse *parse)
     }
     if (parse->name.len > 0 && parse->name.len < DSQL_SERVER_NAME_MAX)
         memcpy(server->names[server->name_count++], parse->name.ptr, parse->name.len);
-    dsql_pg_put_parse_complete(&server->out);
+    dsql_pg_put_empty(&server->out, DSQL_PG_BE_PARSE_COMPLETE);
     return true;
 }
 
@@ -360,14 +360,18 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
     case DSQL_PG_FE_DESCRIBE:
         if (msg->target.object == DSQL_PG_STATEMENT && !is_there(server, msg->target.name))
             return false;
-        if (msg->target.object == DSQL_PG_STATEMENT)
-            dsql_pg_put_parameter_description(&server->out, NULL, 0);
-        dsql_pg_put_no_data(&server->out);
+        if (msg->target.object == DSQL_PG_STATEMENT) {
+            struct dsql_pg_msg none =
+                dsql_pg_msg_begin(&server->out, DSQL_PG_BE_PARAMETER_DESCRIPTION);
+            dsql_pg_msg_count(&none, 0);
+            dsql_pg_msg_end(&none);
+        }
+        dsql_pg_put_empty(&server->out, DSQL_PG_BE_NO_DATA);
         return true;
     case DSQL_PG_FE_CLOSE:
         if (msg->target.object == DSQL_PG_STATEMENT)
             forget(server, msg->target.name);
-        dsql_pg_put_close_complete(&server->out);
+        dsql_pg_put_empty(&server->out, DSQL_PG_BE_CLOSE_COMPLETE);
         return true;
     default:
         return run(server, dsql_span_eq(msg->execute.portal, DSQL_SPAN("b"))

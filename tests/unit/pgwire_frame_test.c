@@ -290,17 +290,14 @@ TEST(limits_are_set_by_type)
     dsql_pg_framer_fini(&framer);
 }
 
-TEST(types_have_names)
+TEST(each_type_stands_once)
 {
-    assert_string_equal(dsql_pg_type_name(DSQL_PG_FRONTEND, 'D'), "Describe");
-    assert_string_equal(dsql_pg_type_name(DSQL_PG_BACKEND, 'D'), "DataRow");
-    assert_string_equal(dsql_pg_type_name(DSQL_PG_BACKEND, 'Q'), "?");
     for (int side = 0; side < 2; side++) {
         size_t count;
         const struct dsql_pg_type_info *types = dsql_pg_types((enum dsql_pg_side)side, &count);
-        for (size_t i = 0; i < count; i++) /* no letter twice */
-            assert_ptr_equal(dsql_pg_type_name((enum dsql_pg_side)side, types[i].type),
-                             types[i].name);
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = 0; j < i; j++)
+                assert_int_not_equal(types[i].type, types[j].type);
     }
 }
 
@@ -317,7 +314,7 @@ int main(void)
         cmocka_unit_test(a_connection_goes_through_its_phases),
         cmocka_unit_test(a_startup_packet_in_parts_comes_whole),
         cmocka_unit_test(limits_are_set_by_type),
-        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(each_type_stands_once),
     };
     return cmocka_run_group_tests(tests, make_limits, NULL);
 }

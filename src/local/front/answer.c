@@ -194,7 +194,7 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
     else if (msg.type == DSQL_PG_BE_PARAMETER_STATUS)
         relay_parameter(session, &msg.setting, piece->raw);
     else if (msg.type == DSQL_PG_BE_COMMAND_COMPLETE)
-        relay_complete(session, msg.command.tag, piece->raw);
+        relay_complete(session, msg.tag, piece->raw);
     else
         relay_ready(session, msg.status, piece->raw);
 }

@@ -78,7 +78,7 @@ static enum outcome log_in(SSL *ssl, const char *token)
         return BROKEN;
     if (!hears(ssl, DSQL_PG_BE_AUTHENTICATION, &said))
         return said.len > 0 && memmem(said.ptr, said.len, "C53400", 6) ? REFUSED : BROKEN;
-    dsql_pg_put_password(&out, dsql_span_of(token));
+    dsql_pg_put_text(&out, DSQL_PG_FE_PASSWORD, dsql_span_of(token));
     return send_all(ssl, &out) && hears(ssl, DSQL_PG_BE_AUTHENTICATION, &said) ? IN : BROKEN;
 }
 

@@ -84,7 +84,7 @@ static SSL *log_in(int *fd)
     if (SSL_read(ssl, heard, sizeof(heard)) <= 0 || heard[0] != 'R' || !token)
         exit(2);
     dsql_strbuf_clear(&out);
-    dsql_pg_put_password(&out, dsql_span_of(token));
+    dsql_pg_put_text(&out, DSQL_PG_FE_PASSWORD, dsql_span_of(token));
     put_tls(ssl, &out);
     int got = 0; /* the welcome comes in one piece or in several */
     while (got < 6 || heard[got - 6] != 'Z') {
