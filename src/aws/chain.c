@@ -4,7 +4,7 @@
 
 #include "aws/chain.h"
 
-const struct dsql_provider_limits dsql_provider_limits_default = {
+static const struct dsql_provider_limits limits_default = {
     .http_ns = 5 * DSQL_S,
     .metadata_ns = DSQL_S,
     .process_ns = DSQL_M,
@@ -62,8 +62,9 @@ enum dsql_rc dsql_provider_environment(struct dsql_provider *p, struct dsql_keys
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_provider_chain(struct dsql_provider *p, struct dsql_keys *keys,
-                                 struct dsql_err *err)
+/* Asks all providers in their order, and says what was looked at if none is set up (DSQL_DENIED).
+ */
+static enum dsql_rc ask_all(struct dsql_provider *p, struct dsql_keys *keys, struct dsql_err *err)
 {
     static const struct {
         const char *name;
@@ -107,7 +108,7 @@ static enum dsql_rc fetch_with(struct chain *chain, struct dsql_profiles *profil
         rc = dsql_http_new(&chain->http, err);
     p->http = chain->http;
     if (!rc)
-        rc = dsql_provider_chain(p, keys, err);
+        rc = ask_all(p, keys, err);
     dsql_profiles_fini(profiles);
     return rc;
 }
@@ -184,8 +185,8 @@ enum dsql_rc dsql_credentials_new(const struct dsql_credentials_options *options
                                   struct dsql_credentials **credentials, struct dsql_err *err)
 {
     struct dsql_credentials_source *source;
-    enum dsql_rc rc = dsql_chain_new(options, &dsql_provider_limits_default,
-                                     dsql_clock_or_boot(NULL), &source, err);
+    enum dsql_rc rc =
+        dsql_chain_new(options, &limits_default, dsql_clock_or_boot(NULL), &source, err);
     if (rc)
         return rc;
     const struct dsql_credentials_setup setup = {.source = source};

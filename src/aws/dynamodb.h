@@ -36,9 +36,8 @@ enum dsql_ddb_kind {
         DSQL_DDB_KINDS
 };
 
-/* "throttled" for DSQL_DDB_THROTTLED; and a sentence for it. Static storage. */
+/* "THROTTLED" for DSQL_DDB_THROTTLED. Static storage. */
 const char *dsql_ddb_kind_name(enum dsql_ddb_kind kind);
-const char *dsql_ddb_kind_text(enum dsql_ddb_kind kind);
 
 /* Why one part of a transaction was refused. */
 enum dsql_ddb_reason {

@@ -8,11 +8,6 @@ static const char *const kind_texts[DSQL_DDB_KINDS] = {
 #undef DSQL_DDB_MEMBER
 };
 
-const char *dsql_ddb_kind_text(enum dsql_ddb_kind kind)
-{
-    return kind < DSQL_DDB_KINDS ? kind_texts[kind] : "?";
-}
-
 const char *dsql_ddb_kind_name(enum dsql_ddb_kind kind)
 {
     static const char *const names[DSQL_DDB_KINDS] = {

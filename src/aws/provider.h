@@ -21,7 +21,6 @@ struct dsql_provider_limits {
     int64_t metadata_ns; /* for one request to the instance's metadata service */
     int64_t process_ns;  /* for a credential_process */
 };
-extern const struct dsql_provider_limits dsql_provider_limits_default;
 
 /* What providers work with during one fetch. */
 struct dsql_provider {
@@ -49,16 +48,6 @@ DSQL_MUST_USE enum dsql_rc dsql_provider_container(struct dsql_provider *p, stru
                                                    struct dsql_err *err);
 DSQL_MUST_USE enum dsql_rc dsql_provider_instance(struct dsql_provider *p, struct dsql_keys *keys,
                                                   struct dsql_err *err);
-
-/* Web identity: the token file and role of the environment (unless from_env is false), or else of
- * the profile. Part of dsql_provider_profile(), between its roles and its keys. */
-DSQL_MUST_USE enum dsql_rc dsql_provider_web_identity(struct dsql_provider *p,
-                                                      struct dsql_span profile, bool from_env,
-                                                      struct dsql_keys *keys, struct dsql_err *err);
-
-/* Asks all of them in their order, and says what was looked at if none is set up (DSQL_DENIED). */
-DSQL_MUST_USE enum dsql_rc dsql_provider_chain(struct dsql_provider *p, struct dsql_keys *keys,
-                                               struct dsql_err *err);
 
 /* One request into p->answer, which is cleared first. */
 DSQL_MUST_USE enum dsql_rc dsql_provider_ask(struct dsql_provider *p,

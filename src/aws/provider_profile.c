@@ -112,11 +112,62 @@ static enum dsql_rc refuse_sso(const struct dsql_provider *p, struct dsql_span p
                     "export-credentials --profile THIS --format process");
 }
 
+/* The token file and role of the environment (unless from_env is false), or else of the profile. */
+static enum dsql_rc web_identity(struct dsql_provider *p, struct dsql_span profile, bool from_env,
+                                 struct dsql_keys *keys, struct dsql_err *err)
+{
+    const struct {
+        const char *variable, *key;
+    } names[] = {
+        {"AWS_WEB_IDENTITY_TOKEN_FILE", "web_identity_token_file"},
+        {"AWS_ROLE_ARN", "role_arn"},
+        {"AWS_ROLE_SESSION_NAME", "role_session_name"},
+    };
+    struct dsql_span parts[DSQL_COUNT_OF(names)];
+    for (size_t i = 0; i < DSQL_COUNT_OF(names); i++) {
+        const char *value = from_env ? dsql_aws_env_get(p->env, names[i].variable) : NULL;
+        parts[i] = dsql_span_of(value ? value : "");
+        if (!value)
+            (void)get(p, profile, names[i].key, &parts[i]);
+    }
+    if (parts[0].len == 0)
+        return dsql_err_set(err, DSQL_NOT_FOUND, "AWS_WEB_IDENTITY_TOKEN_FILE is not set");
+    if (parts[1].len == 0) {
+        (void)dsql_err_set(err, DSQL_INVALID, "web identity: a token file, but no role");
+        dsql_err_hint(err, "set AWS_ROLE_ARN, or role_arn in the profile");
+        return DSQL_INVALID;
+    }
+    struct dsql_role role = {.arn = parts[1], .session_name = parts[2]};
+    struct dsql_secret token = {0};
+    char path[PATH_MAX];
+    struct dsql_strbuf sb;
+    dsql_strbuf_init(&sb, path, sizeof(path));
+    dsql_strbuf_add(&sb, parts[0]);
+    (void)get(p, profile, "region", &role.region);
+    enum dsql_rc rc = dsql_secret_read_file(path, WEB_TOKEN_MAX, &token, err);
+    if (rc == DSQL_NOT_FOUND)
+        rc = DSQL_IO; /* it is set up, but broken */
+    struct dsql_secret trimmed = {0};
+    if (!rc &&
+        dsql_secret_set(&trimmed, dsql_span_trim(dsql_revealed_span(dsql_secret_reveal(&token)))))
+        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
+    if (!rc && dsql_secret_is_empty(&trimmed))
+        rc = dsql_err_set(err, DSQL_INVALID, "the token file is empty");
+    if (!rc)
+        rc = dsql_sts_assume_role_with(p, &role, &trimmed, keys, err);
+    dsql_secret_fini(&trimmed);
+    dsql_secret_fini(&token);
+    if (rc)
+        return dsql_provider_failed(rc, err, "web identity");
+    dsql_keys_name(keys, "web identity");
+    return DSQL_OK;
+}
+
 /* What a profile has without another one's help. */
 static enum dsql_rc own_keys(struct dsql_provider *p, struct dsql_span profile, bool from_env,
                              struct dsql_keys *keys, struct dsql_err *err)
 {
-    enum dsql_rc rc = dsql_provider_web_identity(p, profile, from_env, keys, err);
+    enum dsql_rc rc = web_identity(p, profile, from_env, keys, err);
     if (rc != DSQL_NOT_FOUND)
         return rc;
     if ((rc = refuse_sso(p, profile, err)) == DSQL_NOT_FOUND &&
@@ -249,56 +300,6 @@ static enum dsql_rc keys_of_role(struct dsql_provider *p, struct dsql_span profi
     }
     dsql_keys_fini(&with);
     return rc;
-}
-
-enum dsql_rc dsql_provider_web_identity(struct dsql_provider *p, struct dsql_span profile,
-                                        bool from_env, struct dsql_keys *keys, struct dsql_err *err)
-{
-    const struct {
-        const char *variable, *key;
-    } names[] = {
-        {"AWS_WEB_IDENTITY_TOKEN_FILE", "web_identity_token_file"},
-        {"AWS_ROLE_ARN", "role_arn"},
-        {"AWS_ROLE_SESSION_NAME", "role_session_name"},
-    };
-    struct dsql_span parts[DSQL_COUNT_OF(names)];
-    for (size_t i = 0; i < DSQL_COUNT_OF(names); i++) {
-        const char *value = from_env ? dsql_aws_env_get(p->env, names[i].variable) : NULL;
-        parts[i] = dsql_span_of(value ? value : "");
-        if (!value)
-            (void)get(p, profile, names[i].key, &parts[i]);
-    }
-    if (parts[0].len == 0)
-        return dsql_err_set(err, DSQL_NOT_FOUND, "AWS_WEB_IDENTITY_TOKEN_FILE is not set");
-    if (parts[1].len == 0) {
-        (void)dsql_err_set(err, DSQL_INVALID, "web identity: a token file, but no role");
-        dsql_err_hint(err, "set AWS_ROLE_ARN, or role_arn in the profile");
-        return DSQL_INVALID;
-    }
-    struct dsql_role role = {.arn = parts[1], .session_name = parts[2]};
-    struct dsql_secret token = {0};
-    char path[PATH_MAX];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, path, sizeof(path));
-    dsql_strbuf_add(&sb, parts[0]);
-    (void)get(p, profile, "region", &role.region);
-    enum dsql_rc rc = dsql_secret_read_file(path, WEB_TOKEN_MAX, &token, err);
-    if (rc == DSQL_NOT_FOUND)
-        rc = DSQL_IO; /* it is set up, but broken */
-    struct dsql_secret trimmed = {0};
-    if (!rc &&
-        dsql_secret_set(&trimmed, dsql_span_trim(dsql_revealed_span(dsql_secret_reveal(&token)))))
-        rc = dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    if (!rc && dsql_secret_is_empty(&trimmed))
-        rc = dsql_err_set(err, DSQL_INVALID, "the token file is empty");
-    if (!rc)
-        rc = dsql_sts_assume_role_with(p, &role, &trimmed, keys, err);
-    dsql_secret_fini(&trimmed);
-    dsql_secret_fini(&token);
-    if (rc)
-        return dsql_provider_failed(rc, err, "web identity");
-    dsql_keys_name(keys, "web identity");
-    return DSQL_OK;
 }
 
 enum dsql_rc dsql_provider_profile(struct dsql_provider *p, struct dsql_keys *keys,

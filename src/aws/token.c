@@ -11,18 +11,6 @@
 
 #define SERVICE "dsql"
 
-static const char *const refusal_names[] = {
-#define NAME(code, name) #name,
-    DSQL_TOKEN_REFUSAL_TABLE(NAME)
-#undef NAME
-};
-static_assert(DSQL_COUNT_OF(refusal_names) == DSQL_TOKEN_REFUSAL_COUNT, "one name for each");
-
-const char *dsql_token_refusal_name(enum dsql_token_refusal refusal)
-{
-    return (unsigned)refusal < DSQL_COUNT_OF(refusal_names) ? refusal_names[refusal] : "?";
-}
-
 const char *dsql_token_action_name(enum dsql_token_action action)
 {
     return action == DSQL_TOKEN_CONNECT_ADMIN ? "DbConnectAdmin" : "DbConnect";

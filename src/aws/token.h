@@ -52,32 +52,22 @@ DSQL_MUST_USE enum dsql_rc dsql_token_mint(const struct dsql_token_order *order,
                                            struct dsql_secret *token, struct dsql_err *err);
 
 /* Why a token is refused; each has the HINT that Aurora DSQL sends, as far as it is known. */
-/* clang-format off */
-#define DSQL_TOKEN_REFUSAL_TABLE(X)                                                                \
-    X(MALFORMED,      malformed)      /* not host/?query, or a parameter missing, twice, wrong */  \
-    X(ALGORITHM,      algorithm)      /* not AWS4-HMAC-SHA256 */                                   \
-    X(SIGNED_HEADERS, signed_headers) /* not exactly the host */                                   \
-    X(HOST,           host)           /* signed for another host */                                \
-    X(SCOPE,          scope)          /* another day, region or service */                         \
-    X(UNKNOWN_KEY,    unknown_key)    /* an access key id that is not known */                     \
-    X(SESSION_TOKEN,  session_token)  /* missing, wrong, or the key has none */                    \
-    X(SIGNATURE,      signature)      /* not made with this key's secret */                        \
-    X(KEY_EXPIRED,    key_expired)    /* the session behind the key has ended */                   \
-    X(NOT_YET,        not_yet)        /* dated further in the future than clocks may differ */     \
-    X(EXPIRED,        expired)        /* older than X-Amz-Expires */                               \
-    X(WRONG_ACTION,   wrong_action)   /* not the action of this user */                            \
-    X(NOT_AUTHORIZED, not_authorized) /* the key may not do this */
-/* clang-format on */
-
 enum dsql_token_refusal {
-#define DSQL_TOKEN_REFUSAL_MEMBER(code, name) DSQL_TOKEN_##code,
-    DSQL_TOKEN_REFUSAL_TABLE(DSQL_TOKEN_REFUSAL_MEMBER)
-#undef DSQL_TOKEN_REFUSAL_MEMBER
-        DSQL_TOKEN_REFUSAL_COUNT
+    DSQL_TOKEN_MALFORMED,      /* not host/?query, or a parameter missing, twice, wrong */
+    DSQL_TOKEN_ALGORITHM,      /* not AWS4-HMAC-SHA256 */
+    DSQL_TOKEN_SIGNED_HEADERS, /* not exactly the host */
+    DSQL_TOKEN_HOST,           /* signed for another host */
+    DSQL_TOKEN_SCOPE,          /* another day, region or service */
+    DSQL_TOKEN_UNKNOWN_KEY,    /* an access key id that is not known */
+    DSQL_TOKEN_SESSION_TOKEN,  /* missing, wrong, or the key has none */
+    DSQL_TOKEN_SIGNATURE,      /* not made with this key's secret */
+    DSQL_TOKEN_KEY_EXPIRED,    /* the session behind the key has ended */
+    DSQL_TOKEN_NOT_YET,        /* dated further in the future than clocks may differ */
+    DSQL_TOKEN_EXPIRED,        /* older than X-Amz-Expires */
+    DSQL_TOKEN_WRONG_ACTION,   /* not the action of this user */
+    DSQL_TOKEN_NOT_AUTHORIZED, /* the key may not do this */
+    DSQL_TOKEN_REFUSAL_COUNT
 };
-
-/* "wrong_action" for DSQL_TOKEN_WRONG_ACTION. Static storage. */
-const char *dsql_token_refusal_name(enum dsql_token_refusal refusal);
 
 /* What a server knows of an access key; it owns nothing. */
 struct dsql_token_key {

@@ -166,11 +166,3 @@ void dsql_token_cache_refused(struct dsql_token_cache *cache)
     dsql_credentials_refused(cache->credentials);
     dsql_token_cache_forget(cache);
 }
-
-struct dsql_wall dsql_token_cache_good_until(struct dsql_token_cache *cache)
-{
-    dsql_lock(&cache->lock);
-    struct dsql_wall good_until = cache->good_until;
-    dsql_unlock(&cache->lock);
-    return good_until;
-}

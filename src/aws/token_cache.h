@@ -48,7 +48,4 @@ void dsql_token_cache_forget(struct dsql_token_cache *cache);
 /* Access denied: the credentials are fetched anew as well (dsql_credentials_refused()). */
 void dsql_token_cache_refused(struct dsql_token_cache *cache);
 
-/* When the token it now holds is no longer handed out; 0 if it holds none. */
-struct dsql_wall dsql_token_cache_good_until(struct dsql_token_cache *cache);
-
 #endif

@@ -83,14 +83,6 @@ struct dsql_heap_node *dsql_heap_peek(const struct dsql_heap *heap)
     return heap->len ? heap->items[0] : NULL;
 }
 
-struct dsql_heap_node *dsql_heap_pop(struct dsql_heap *heap)
-{
-    struct dsql_heap_node *first = dsql_heap_peek(heap);
-    if (first)
-        dsql_heap_remove(heap, first);
-    return first;
-}
-
 void dsql_heap_remove(struct dsql_heap *heap, struct dsql_heap_node *node)
 {
     assert(node->at >= 1 && node->at <= heap->len && heap->items[node->at - 1] == node);

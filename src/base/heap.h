@@ -35,7 +35,6 @@ DSQL_MUST_USE enum dsql_rc dsql_heap_push(struct dsql_heap *heap, struct dsql_he
 
 /* The smallest, or NULL. */
 struct dsql_heap_node *dsql_heap_peek(const struct dsql_heap *heap);
-struct dsql_heap_node *dsql_heap_pop(struct dsql_heap *heap);
 
 /* node is in the heap. */
 void dsql_heap_remove(struct dsql_heap *heap, struct dsql_heap_node *node);

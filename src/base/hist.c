@@ -99,18 +99,3 @@ uint64_t dsql_hist_count_upto(const struct dsql_hist *hist, uint64_t value)
         count += load(&hist->counts[i]);
     return count;
 }
-
-void dsql_hist_merge(struct dsql_hist *into, const struct dsql_hist *from)
-{
-    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++) {
-        uint64_t count = load(&from->counts[i]);
-        if (count > 0)
-            atomic_fetch_add_explicit(&into->counts[i], count, memory_order_relaxed);
-    }
-    atomic_fetch_add_explicit(&into->sum, load(&from->sum), memory_order_relaxed);
-    uint64_t theirs = load(&from->max), ours = load(&into->max);
-    while (theirs > ours &&
-           !atomic_compare_exchange_weak_explicit(&into->max, &ours, theirs, memory_order_relaxed,
-                                                  memory_order_relaxed))
-        continue;
-}

@@ -50,9 +50,6 @@ uint64_t dsql_hist_quantile(const struct dsql_hist *hist, double q);
  * below. Exact for values up to 63 and for the ends of parts. */
 uint64_t dsql_hist_count_upto(const struct dsql_hist *hist, uint64_t value);
 
-/* Adds what `from` has recorded. */
-void dsql_hist_merge(struct dsql_hist *into, const struct dsql_hist *from);
-
 /* The part a value is counted in, and the values it holds; for tests and reports. */
 size_t dsql_hist_bucket(uint64_t value);
 uint64_t dsql_hist_bucket_low(size_t bucket);

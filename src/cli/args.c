@@ -173,8 +173,8 @@ enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const
         } else {
             taken.operands[taken.operand_count++] = word;
             /* Behind a command to run stand its own options, with or without the dashes before. */
-            only_operands = only_operands ||
-                            dsql_span_starts(dsql_span_of(command->operands), DSQL_SPAN("-- "));
+            only_operands =
+                only_operands || (command->operands && strncmp(command->operands, "-- ", 3) == 0);
             i++;
         }
     }

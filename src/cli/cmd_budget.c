@@ -362,7 +362,6 @@ static const struct dsql_option repair_options[] = {
 
 const struct dsql_command dsql_cmd_budget = {
     .name = "budget",
-    .operands = "",
     .summary = "one connection budget for a whole fleet",
     .text = "Makes, shows and mends the DynamoDB table in which the processes of a fleet share the "
             "connections of one cluster. docs/budget.md explains it.\n"
@@ -373,29 +372,25 @@ const struct dsql_command dsql_cmd_budget = {
 
 const struct dsql_command dsql_cmd_budget_setup = {
     .name = "budget setup",
-    .operands = "",
     .summary = "make the DynamoDB table of a fleet's budget",
     .text =
         "Makes the table with the key pk, billed on demand, and turns on TTL for the attribute\n"
         "ttl_epoch; with DSQL_DISTRIBUTED_RATE_LIMITER_TABLE set, that one too. What is there\n"
         "already stays as it is, so it may be run again. docs/budget.md\n"
         "explains the protocols, deploy/ has the same as Terraform and an IAM policy.",
-    .options = shared_options,
-    .option_count = DSQL_COUNT_OF(shared_options),
+    DSQL_COMMAND_OPTIONS(shared_options),
     .run = setup,
 };
 
 const struct dsql_command dsql_cmd_budget_status = {
     .name = "budget status",
-    .operands = "",
     .summary = "show who holds how much of a cluster's connections",
     .text =
         "Prints the owners of blocks with their slots, what they want, the connects a second that\n"
         "flow to them, the permits they may have in hand and when they were last heard of by their\n"
         "own clocks; and, if the table is shared with\n"
         "processes that use leases, what the counter says and how many items there are.",
-    .options = shared_options,
-    .option_count = DSQL_COUNT_OF(shared_options),
+    DSQL_COMMAND_OPTIONS(shared_options),
     .run = status,
 };
 
@@ -407,14 +402,12 @@ const struct dsql_command dsql_cmd_budget_release = {
             "next beat, joins again with what is free by then and closes the rest.",
     .operands_min = 1,
     .operands_max = 1,
-    .options = shared_options,
-    .option_count = DSQL_COUNT_OF(shared_options),
+    DSQL_COMMAND_OPTIONS(shared_options),
     .run = release,
 };
 
 const struct dsql_command dsql_cmd_budget_repair = {
     .name = "budget repair",
-    .operands = "",
     .summary = "recount the leases and correct the counter",
     .text =
         "With leases, a process that crashes leaves the counter too high until the others find it\n"
@@ -422,7 +415,6 @@ const struct dsql_command dsql_cmd_budget_repair = {
         "counter, if it has not changed meanwhile. What the Go plugin's processes hold stays as it\n"
         "is: DynamoDB deletes their items while the connections live. Blocks have no counter that\n"
         "could be wrong.",
-    .options = repair_options,
-    .option_count = DSQL_COUNT_OF(repair_options),
+    DSQL_COMMAND_OPTIONS(repair_options),
     .run = repair,
 };

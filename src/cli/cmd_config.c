@@ -152,7 +152,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_config = {
     .name = "config",
-    .operands = "",
     .summary = "show the settings in effect and where each came from",
     .text =
         "Reads the environment and prints every setting with its value and origin: default;\n"
@@ -161,8 +160,7 @@ const struct dsql_command dsql_cmd_config = {
         "that are no settings, and errors.\n"
         "\n"
         "Ends with 1 if there is an error, because nothing would start then.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .reference = dsql_reference_config,
     .run = run,
 };

@@ -120,7 +120,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_doctor = {
     .name = "doctor",
-    .operands = "",
     .summary = "check everything that a connection to the cluster needs",
     .text =
         "Checks settings and limits, the endpoint's name, DNS, TLS and its certificate, the AWS "
@@ -132,7 +131,6 @@ const struct dsql_command dsql_cmd_doctor = {
         "work without a cluster:\n"
         "\n"
         "    dsql local exec -- dsql doctor",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

@@ -114,8 +114,7 @@ const struct dsql_command dsql_cmd_help = {
         "explains it; with the name of a reference, prints it.",
     .operands_max = 2,
     .list_operands = list_operands,
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .reference = dsql_manual_list_references,
     .run = run,
 };

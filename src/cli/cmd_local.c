@@ -157,7 +157,6 @@ static const struct dsql_option local_options[] = {
 
 const struct dsql_command dsql_cmd_local = {
     .name = "local",
-    .operands = "",
     .summary = "run an Aurora DSQL endpoint on this machine",
     .text =
         "Starts a private PostgreSQL and, in front of it, an endpoint on 127.0.0.1 that enforces "
@@ -171,8 +170,7 @@ const struct dsql_command dsql_cmd_local = {
         "\n"
         "    dsql local --data /var/tmp/dsql\n"
         "    dsql local --port 0 --lifetime 5m --fault message-latency=1ms",
-    .options = local_options,
-    .option_count = DSQL_COUNT_OF(local_options),
+    DSQL_COMMAND_OPTIONS(local_options),
     .reference = print_dialects,
     .log_level = "info",
     .run = run_local,

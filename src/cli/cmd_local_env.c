@@ -50,7 +50,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_local_env = {
     .name = "local env",
-    .operands = "",
     .summary = "print the environment for clients of a local endpoint",
     .text =
         "Prints what a client needs, with a fresh token: PG* for PostgreSQL's own, CLUSTER_ENDPOINT, CLUSTER_USER and "
@@ -60,7 +59,6 @@ const struct dsql_command dsql_cmd_local_env = {
         "\n"
         "    eval \"$(dsql local env --data DIR)\"\n"
         "    dsql local env --format dotenv >.env",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_env,
 };

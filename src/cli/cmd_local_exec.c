@@ -88,8 +88,7 @@ const struct dsql_command dsql_cmd_local_exec = {
         "    dsql local exec -- psql -c 'select 1'",
     .operands_min = 1,
     .operands_max = DSQL_ARGS_MAX,
-    .options = exec_options,
-    .option_count = DSQL_COUNT_OF(exec_options),
+    DSQL_COMMAND_OPTIONS(exec_options),
     .log_level = "error", /* the command's output is what the user wants to see */
     .run = run_exec,
 };

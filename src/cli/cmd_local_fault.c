@@ -80,8 +80,7 @@ const struct dsql_command dsql_cmd_local_fault = {
     .operands_min = 1,
     .operands_max = DSQL_ARGS_MAX,
     .list_operands = list_operands,
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .reference = print_reference,
     .run = run_fault,
 };

@@ -237,7 +237,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_local_record = {
     .name = "local record",
-    .operands = "",
     .summary = "print where a cluster answers otherwise than this",
     .text =
         "Sends a hundred statements to a cluster of yours, or to any endpoint, and compares the answers with those that "
@@ -247,7 +246,6 @@ const struct dsql_command dsql_cmd_local_record = {
         "\n"
         "    dsql local record --endpoint ID.dsql.us-east-1.on.aws\n"
         "    dsql local exec --dialect 2026-07 -- dsql local record",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_record,
 };

@@ -66,13 +66,11 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_local_status = {
     .name = "local status",
-    .operands = "",
     .summary = "print what a local endpoint saw",
     .text =
         "Prints the numbers of the log line local.seen, one a line, and how many sessions at "
         "PostgreSQL there are. conflicts_oc000 and conflicts_oc001 count the 40001 that clients "
         "were told, those on request included; faults counts what struck on request.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_status,
 };

@@ -8,7 +8,6 @@
 
 const struct dsql_command dsql_cmd_monitoring = {
     .name = "monitoring",
-    .operands = "",
     .summary = "what Grafana and Prometheus are given to watch processes",
     .text = "Both are printed from the table of metrics, so they fit the version that prints them. "
             "docs/monitoring.md says how to set them up.",
@@ -23,7 +22,6 @@ static int run_dashboard(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_monitoring_dashboard = {
     .name = "monitoring dashboard",
-    .operands = "",
     .summary = "print a Grafana dashboard for its metrics",
     .text = "JSON to import into Grafana, or to put where it looks for dashboards. It asks for a "
             "Prometheus that scrapes /metrics of the processes.",
@@ -49,14 +47,12 @@ static const struct dsql_option alert_options[] = {
 
 const struct dsql_command dsql_cmd_monitoring_alerts = {
     .name = "monitoring alerts",
-    .operands = "",
     .summary = "print Prometheus alerts for its metrics",
     .text =
         "A file of rules for Prometheus. Each alert says what to do and names the section of the "
         "runbook that says more. The job that scrapes the processes is expected to be called "
         "'dsql'.",
     .operand_words = "",
-    .options = alert_options,
-    .option_count = DSQL_COUNT_OF(alert_options),
+    DSQL_COMMAND_OPTIONS(alert_options),
     .run = run_alerts,
 };

@@ -358,7 +358,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_proxy = {
     .name = "proxy",
-    .operands = "",
     .summary = "the pool for every language: plain PostgreSQL on localhost",
     .text =
         "Clients connect without a token, without TLS and as often as they like; behind it are the "
@@ -383,8 +382,7 @@ const struct dsql_command dsql_cmd_proxy = {
         "gone, at most after --drain.\n"
         "\n"
         "docs/proxy.md says what a client may notice, and what is not there yet.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .log_level = "info",
     .run = run_proxy,
 };

@@ -238,7 +238,6 @@ static const struct dsql_option drop_options[] = {COMMON_OPTIONS,
 
 const struct dsql_command dsql_cmd_schema = {
     .name = "schema",
-    .operands = "",
     .summary = "the tables of Temporal's store and visibility",
     .text =
         "Creates, compares and removes the tables that Temporal's store and its visibility keep in the cluster. "
@@ -251,7 +250,6 @@ const struct dsql_command dsql_cmd_schema = {
 
 const struct dsql_command dsql_cmd_schema_apply = {
     .name = "schema apply",
-    .operands = "",
     .summary = "create the tables of Temporal's store and visibility",
     .text =
         "Creates what is missing of the 38 tables of the store and the 3 of visibility, their indexes and the version tables, one "
@@ -264,14 +262,12 @@ const struct dsql_command dsql_cmd_schema_apply = {
         "changes nothing.\n"
         "\n"
         "    dsql local exec -- sh -c 'dsql schema apply && psql -c \\\\dt'",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_apply,
 };
 
 const struct dsql_command dsql_cmd_schema_verify = {
     .name = "schema verify",
-    .operands = "",
     .summary = "compare Temporal's tables with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
@@ -279,28 +275,23 @@ const struct dsql_command dsql_cmd_schema_verify = {
         "\n"
         "With --deep it also reads every row, and tells of large values that lack parts and of "
         "parts of large_values that belong to no value.",
-    .options = verify_options,
-    .option_count = DSQL_COUNT_OF(verify_options),
+    DSQL_COMMAND_OPTIONS(verify_options),
     .run = run_verify,
 };
 
 const struct dsql_command dsql_cmd_schema_version = {
     .name = "schema version",
-    .operands = "",
     .summary = "print the version of the schema in the cluster",
     .text = "Prints the version in the cluster and the one this program would bring in. Ends with "
             "status 1 if the cluster has none.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_version,
 };
 
 const struct dsql_command dsql_cmd_schema_drop = {
     .name = "schema drop",
-    .operands = "",
     .summary = "delete Temporal's tables with everything in them",
     .text = "Drops the tables one by one, the version tables last. There is no way back.",
-    .options = drop_options,
-    .option_count = DSQL_COUNT_OF(drop_options),
+    DSQL_COMMAND_OPTIONS(drop_options),
     .run = run_drop,
 };

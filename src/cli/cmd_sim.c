@@ -3,7 +3,6 @@
 
 const struct dsql_command dsql_cmd_sim = {
     .name = "sim",
-    .operands = "",
     .summary = "the fleet on paper",
     .text =
         "Runs whole fleets in virtual time, with the code of the pool and of the budget, before "

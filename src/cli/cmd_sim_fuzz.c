@@ -130,7 +130,6 @@ static int run(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_sim_fuzz = {
     .name = "sim fuzz",
-    .operands = "",
     .summary = "random fleets in random trouble: what must always hold",
     .text = "Draws worlds: fleets, budgets, clocks, and trouble of every kind, many at once. In "
             "each, the fleet keeps its cap and its rate, connections their guard window, callers "
@@ -138,7 +137,6 @@ const struct dsql_command dsql_cmd_sim_fuzz = {
             "At the first world in which something does not hold it ends with 1 and prints what, "
             "when, and the command that runs this one world again.",
     .operand_words = "",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

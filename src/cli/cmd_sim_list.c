@@ -34,13 +34,11 @@ static int run(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_sim_list = {
     .name = "sim list",
-    .operands = "",
     .summary = "the scenarios that come with this program",
     .text =
         "Lists them with what each shows. An own one begins best with the text of one of these: "
         "'dsql sim list --show mass-drop > my.yaml'.",
     .operand_words = "",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

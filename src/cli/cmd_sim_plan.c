@@ -188,7 +188,6 @@ static int run(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_sim_plan = {
     .name = "sim plan",
-    .operands = "",
     .summary = "whether a fleet fits the connection budget, and what to change",
     .text =
         "Runs a fleet of equal processes on paper, from a start of all at once until every "
@@ -198,7 +197,6 @@ const struct dsql_command dsql_cmd_sim_plan = {
         "better. A fleet that arithmetic already refuses is told so at once, without a run. Ends "
         "with 1 if the fleet never fills.",
     .operand_words = "",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

@@ -164,7 +164,6 @@ const struct dsql_command dsql_cmd_sim_replay = {
         "file that is cut off or damaged is replayed up to there; that ends with 2.",
     .operands_min = 1,
     .operands_max = 1,
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

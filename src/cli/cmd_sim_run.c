@@ -258,7 +258,6 @@ const struct dsql_command dsql_cmd_sim_run = {
     .operands_min = 0,
     .operands_max = DSQL_ARGS_MAX,
     .list_operands = dsql_sim_library_list,
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

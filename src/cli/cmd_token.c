@@ -132,7 +132,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_token = {
     .name = "token",
-    .operands = "",
     .summary = "print an IAM token, the password for Aurora DSQL",
     .text =
         "Signs a token and prints it. The AWS credentials are looked for as AWS's own tools do: in "
@@ -144,7 +143,6 @@ const struct dsql_command dsql_cmd_token = {
         "    psql -h HOST -U admin postgres\n"
         "\n"
         "A token is needed only to open a connection; an open one outlives it.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run,
 };

@@ -350,7 +350,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_up = {
     .name = "up",
-    .operands = "",
     .summary = "see it work: a pool, real transactions and a live status page",
     .text =
         "Without DSQL_ENDPOINT it starts an endpoint on this machine, as 'dsql local' does. With it, it "
@@ -363,8 +362,7 @@ const struct dsql_command dsql_cmd_up = {
         "Ctrl-C ends it early.\n"
         "\n"
         "Ends with 1 if nothing was committed, something failed, or the sum was wrong.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .log_level = "warn", /* the progress is what one wants to see */
     .run = run,
 };

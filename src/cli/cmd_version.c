@@ -10,7 +10,6 @@ static int run(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_version = {
     .name = "version",
-    .operands = "",
     .summary = "print the version",
     .text = "Prints the version of this program and of the library inside it.",
     .run = run,

@@ -180,7 +180,6 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_visibility = {
     .name = "visibility",
-    .operands = "",
     .summary = "Temporal's visibility in the cluster",
     .text = "Compares, mends and compacts the tables of Temporal's visibility, while the server "
             "runs. `dsql schema` creates them.",
@@ -188,7 +187,6 @@ const struct dsql_command dsql_cmd_visibility = {
 
 const struct dsql_command dsql_cmd_visibility_check = {
     .name = "visibility check",
-    .operands = "",
     .summary = "compare runs, their search attributes and the counters",
     .text =
         "Reads every run with its postings and the parts of its memo, 100 at a time, and "
@@ -196,30 +194,25 @@ const struct dsql_command dsql_cmd_visibility_check = {
         "Ends with status 1 if there is any. Changes nothing.\n"
         "\n"
         "    dsql visibility check --json",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_check,
 };
 
 const struct dsql_command dsql_cmd_visibility_repair = {
     .name = "visibility repair",
-    .operands = "",
     .summary = "the same, and mend what is found",
     .text = "Does what `dsql visibility check` does, and mends each run in a transaction of its "
             "own: the row counts, postings and counters follow it. May be run at any time, and "
             "again. Ends with status 1 if something could not be mended.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_repair,
 };
 
 const struct dsql_command dsql_cmd_visibility_compact = {
     .name = "visibility compact",
-    .operands = "",
     .summary = "sum up counters, remove ended tombstones",
     .text = "The Temporal server does this by itself every half minute. It is for clusters whose "
             "servers were down or could not keep up, when a count says so.",
-    .options = options,
-    .option_count = DSQL_COUNT_OF(options),
+    DSQL_COMMAND_OPTIONS(options),
     .run = run_compact,
 };

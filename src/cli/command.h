@@ -27,14 +27,14 @@ struct dsql_command {
     /* "config"; a command of two words stands as "local exec", and its first word is a command
      * too: one that runs by itself, or a group, which only shows what follows it. */
     const char *name;
-    const char *operands; /* as shown in the synopsis, "" if none */
+    const char *operands; /* as shown in the synopsis; NULL if none */
     const char *summary;  /* one line */
     const char *text;     /* paragraphs for --help and the man page, separated by blank lines */
     size_t operands_min, operands_max;
     const char *operand_words; /* what completion offers for an operand, separated by blanks */
     /* Prints such words where a table holds them, each with a blank behind it; may be NULL. */
     void (*list_operands)(FILE *out);
-    const struct dsql_option *options;
+    const struct dsql_option *options; /* DSQL_COMMAND_OPTIONS() */
     size_t option_count;
     /* Prints what `dsql help NAME` and the man page show below the options; may be NULL. */
     void (*reference)(FILE *out);
@@ -43,6 +43,8 @@ struct dsql_command {
     const char *log_level;
     int (*run)(const struct dsql_args *args); /* NULL for a group */
 };
+
+#define DSQL_COMMAND_OPTIONS(table) .options = (table), .option_count = DSQL_COUNT_OF(table)
 
 /* The parsed command line. Everything points into argv. */
 struct dsql_args {

@@ -117,7 +117,7 @@ static void command_page(FILE *out, const struct dsql_command *command)
         fputs(".I COMMAND\n", out);
     if (command->option_count > 0 || !command->run)
         fputs(".RI [ OPTION... ]\n", out);
-    if (command->operands[0]) {
+    if (command->operands) {
         add_str(out, command->operands);
         fputc('\n', out);
     }

@@ -85,7 +85,7 @@ static void add_synopsis(FILE *out, const struct dsql_command *command)
         return;
     }
     fprintf(out, "dsql %s%s%s%s", command->name, command->option_count ? " [OPTION...]" : "",
-            command->operands[0] ? " " : "", command->operands);
+            command->operands ? " " : "", command->operands ? command->operands : "");
 }
 
 void dsql_manual_command(FILE *out, const struct dsql_command *command)

@@ -31,7 +31,8 @@ int64_t dsql_blocks_beat_ns(int64_t ttl_ns)
     return dsql_least(ttl_ns / BEATS_PER_TTL, BEAT_MAX_NS);
 }
 
-int64_t dsql_blocks_still_ns(int64_t ttl_ns)
+/* How long an owner with this TTL may stand still before its block is taken. */
+static int64_t still_ns_of(int64_t ttl_ns)
 {
     /* One beat because it may have been silent for a TTL right after a beat that was due then; one
      * for an outage that ended before we noticed (tests/spin/blocks.pml finds both). */
@@ -298,10 +299,10 @@ static bool is_dead(const struct dsql_blocks *b, const struct dsql_blocks_seen *
                     struct dsql_mono now)
 {
     /* Nearly always enough, and asked for every owner at every turn. */
-    if (dsql_mono_since(now, seen->since) < dsql_blocks_still_ns(b->config.ttl_ns))
+    if (dsql_mono_since(now, seen->since) < still_ns_of(b->config.ttl_ns))
         return false;
     const struct dsql_block *block = dsql_registry_find(&b->view, seen->id);
-    int64_t still_ns = dsql_blocks_still_ns(dsql_most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
+    int64_t still_ns = still_ns_of(dsql_most(b->config.ttl_ns, block->ttl_ms * DSQL_MS));
     return dsql_mono_since(now, seen->since) >= still_ns &&
            dsql_mono_since(now, b->contact.proof) <= b->gap_ns;
 }

@@ -208,9 +208,7 @@ DSQL_MUST_USE enum dsql_rc dsql_blocks_answer(struct dsql_blocks *blocks, struct
                                               enum dsql_blocks_outcome outcome,
                                               const struct dsql_registry *view);
 
-/* How long an owner with this TTL may stand still before its block is taken, and how often it
- * beats. */
-int64_t dsql_blocks_still_ns(int64_t ttl_ns);
+/* How often an owner with this TTL beats. */
 int64_t dsql_blocks_beat_ns(int64_t ttl_ns);
 
 #endif

@@ -80,12 +80,6 @@ void dsql_keeper_fini(struct dsql_keeper *k)
     dsql_slots_fini(&k->slots);
 }
 
-enum dsql_rc dsql_keeper_copy(struct dsql_keeper *to, const struct dsql_keeper *from)
-{
-    *to = *from;
-    return dsql_slots_copy(&to->slots, &from->slots, from->slots.capacity);
-}
-
 enum dsql_rc dsql_keeper_resume(struct dsql_keeper *to, const struct dsql_keeper *from,
                                 const struct dsql_keeper_config *config)
 {

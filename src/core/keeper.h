@@ -176,10 +176,9 @@ DSQL_MUST_USE enum dsql_rc dsql_keeper_init(struct dsql_keeper *keeper,
                                             const struct dsql_keeper_config *config,
                                             struct dsql_rng rng, struct dsql_mono now);
 void dsql_keeper_fini(struct dsql_keeper *keeper);
-/* *to, which is not initialized, becomes equal to *from: the same calls give the same steps. */
-DSQL_MUST_USE enum dsql_rc dsql_keeper_copy(struct dsql_keeper *to, const struct dsql_keeper *from);
-/* Likewise between two turns, but with other settings from now on: what is open keeps the life that
- * was drawn for it. config->max_open is at least dsql_slots_span(). */
+/* Between two turns of *from: *to, which is not initialized, goes on in its place with other
+ * settings. What is open keeps the life that was drawn for it. config->max_open is at least
+ * dsql_slots_span(). */
 DSQL_MUST_USE enum dsql_rc dsql_keeper_resume(struct dsql_keeper *to,
                                               const struct dsql_keeper *from,
                                               const struct dsql_keeper_config *config);

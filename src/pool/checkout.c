@@ -29,6 +29,8 @@ static bool is_far_from_its_end(struct dsql_pool *pool, struct dsql_conn *conn)
                                atomic_load_explicit(&pool->fast.near_ns, memory_order_relaxed));
 }
 
+static void discard_owned(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
+
 /* Looks at the clock; true if it may be handed out, else *why not. */
 static bool may_still_serve(struct dsql_conn *conn, enum dsql_discard expired,
                             enum dsql_discard *why)
@@ -46,7 +48,7 @@ struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint)
         if (is_far_from_its_end(pool, conn) ||
             may_still_serve(conn, DSQL_DISCARD_EXPIRED_ON_CHECKOUT, &why))
             return conn;
-        dsql_checkout_discard(pool, conn, why);
+        discard_owned(pool, conn, why);
     }
     return NULL;
 }
@@ -344,7 +346,8 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
     }
 }
 
-void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
+/* Discards a connection that the caller owns. */
+static void discard_owned(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why)
 {
     dsql_lock(&pool->state_lock);
     if (pool->ending.stopped) {
@@ -373,7 +376,7 @@ static SLOW void look_after(struct dsql_pool *pool, struct dsql_conn *conn)
     if (!(attention_of(pool) & DSQL_POOL_CLOSED))
         dsql_waiters_match(pool);
     else if (dsql_ready_set_claim(&pool->fast.ready, conn->slot))
-        dsql_checkout_discard(pool, conn, DSQL_DISCARD_DRAIN);
+        discard_owned(pool, conn, DSQL_DISCARD_DRAIN);
 }
 
 static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, uint32_t attention)
@@ -382,7 +385,7 @@ static SLOW void offer_slowly(struct dsql_pool *pool, struct dsql_conn *conn, ui
     enum dsql_discard why;
     if (dsql_handout_is_called_back(
             draining, !draining && (attention & DSQL_POOL_RECALL) && is_recalled(pool), &why)) {
-        dsql_checkout_discard(pool, conn, why);
+        discard_owned(pool, conn, why);
     } else if (!dsql_waiters_serve(pool, conn)) {
         dsql_ready_set_put(&pool->fast.ready, conn->slot);
         if (attention_of(pool) != 0)
@@ -395,7 +398,7 @@ static SLOW bool discard_if_old(struct dsql_pool *pool, struct dsql_conn *conn)
     enum dsql_discard why;
     if (may_still_serve(conn, DSQL_DISCARD_EXPIRED_ON_RETURN, &why))
         return false;
-    dsql_checkout_discard(pool, conn, why);
+    discard_owned(pool, conn, why);
     return true;
 }
 
@@ -425,7 +428,7 @@ void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn)
 static SLOW void discard_unclean(struct dsql_pool *pool, struct dsql_conn *conn)
 {
     bool broken = PQtransactionStatus(conn->pg) == PQTRANS_UNKNOWN;
-    dsql_checkout_discard(pool, conn, broken ? DSQL_DISCARD_BROKEN : DSQL_DISCARD_DIRTY_RETURN);
+    discard_owned(pool, conn, broken ? DSQL_DISCARD_BROKEN : DSQL_DISCARD_DIRTY_RETURN);
 }
 
 /* In a forked child a handle is the parent's. */
@@ -459,7 +462,7 @@ void dsql_pool_discard_as(struct dsql_conn *handle, enum dsql_discard reason)
     struct dsql_pool *pool = conn->pool;
     struct dsql_visitor *visitor = dsql_visitor_self();
     dsql_visitor_enter(visitor, pool);
-    dsql_checkout_discard(pool, conn, reason);
+    discard_owned(pool, conn, reason);
     dsql_visitor_leave(visitor);
 }
 

@@ -321,8 +321,6 @@ enum dsql_rc dsql_waiters_wait(struct dsql_pool *pool, struct dsql_waiter *waite
 void dsql_checkout_offer(struct dsql_pool *pool, struct dsql_conn *conn);
 /* Any ready connection that may be handed out, or NULL; those that may not are discarded. */
 struct dsql_conn *dsql_checkout_take(struct dsql_pool *pool, uint32_t *hint);
-/* Discards a connection that the caller owns. */
-void dsql_checkout_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum dsql_discard why);
 
 /*
  * A checkout that another thread can interrupt. The ticket lives until the checkout has returned

@@ -12,7 +12,7 @@ int64_t dsql_sim_process_target(const struct dsql_sim_process *process)
     return own > 0 ? own : process->world->scenario->pool.target_ready;
 }
 
-int64_t dsql_sim_process_max_open(const struct dsql_sim_process *process)
+static int64_t max_open_of(const struct dsql_sim_process *process)
 {
     int64_t target = dsql_sim_process_target(process);
     return dsql_most(target, process->world->scenario->pool.max_open);
@@ -330,7 +330,7 @@ enum dsql_rc dsql_sim_process_init(struct dsql_sim_process *process, struct dsql
     dsql_sim_resume_clock(process);
     dsql_sim_event_init(&process->turn, take_turn, process);
     dsql_sim_event_init(&process->start, start_now, process);
-    size_t capacity = (size_t)dsql_sim_process_max_open(process);
+    size_t capacity = (size_t)max_open_of(process);
     process->conns = calloc(capacity, sizeof(*process->conns));
     if (!process->conns)
         return DSQL_NO_MEMORY;
@@ -372,7 +372,7 @@ static struct dsql_keeper_config keeper_config(const struct dsql_sim_process *pr
 {
     const struct dsql_sim_pool *pool = &process->world->scenario->pool;
     return (struct dsql_keeper_config){
-        .max_open = (uint32_t)dsql_sim_process_max_open(process),
+        .max_open = (uint32_t)max_open_of(process),
         .target = (uint32_t)dsql_sim_process_target(process),
         .lifetime = {pool->base_lifetime_ns, pool->lifetime_jitter_ns, pool->guard_window_ns},
         .start_delay_ns = pool->staggered_startup_ns,

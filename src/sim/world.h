@@ -141,7 +141,6 @@ struct dsql_sim_process {
 };
 
 int64_t dsql_sim_process_target(const struct dsql_sim_process *process);
-int64_t dsql_sim_process_max_open(const struct dsql_sim_process *process);
 /* What its clocks say. */
 struct dsql_mono dsql_sim_process_now(const struct dsql_sim_process *process);
 struct dsql_moment dsql_sim_process_moment(const struct dsql_sim_process *process);

@@ -322,7 +322,8 @@ static enum dsql_rc run_in(struct dsql_call *call)
     return dsql_call_exec(call);
 }
 
-enum dsql_rc dsql_call_in(struct dsql_call *call)
+/* Inside a transaction. */
+static enum dsql_rc call_in(struct dsql_call *call)
 {
     call->before = dsql_tx_queued(call->tx->tx);
     return attribute(call, run_in(call));
@@ -337,7 +338,7 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
     struct dsql_err *outer = call->err;
     call->tx = &own;
     call->err = err;
-    enum dsql_rc rc = dsql_call_in(call);
+    enum dsql_rc rc = call_in(call);
     call->tx = NULL;
     call->err = outer;
     dsql_tokens_fini(&own.tokens);
@@ -449,7 +450,7 @@ enum dsql_rc dsql_store_call(struct dsql_store *store, struct dsql_store_tx *tx,
     if (rc)
         ;
     else if (tx)
-        rc = dsql_call_in(&call);
+        rc = call_in(&call);
     else if (call.op->portion)
         rc = run_in_portions(&call, policy);
     else

@@ -64,9 +64,7 @@ DSQL_MUST_USE enum dsql_rc dsql_result_add(struct dsql_call *call, const struct 
 /* The number in a column of the only row, changed in place. */
 void dsql_result_patch(struct dsql_result *result, size_t column, int64_t value);
 
-/* call.c: inside a transaction. */
-DSQL_MUST_USE enum dsql_rc dsql_call_in(struct dsql_call *call);
-/* Whether the failure that it met is that of an earlier call's statement. */
+/* call.c: whether the failure that it met is that of an earlier call's statement. */
 bool dsql_call_met_anothers(const struct dsql_call *call);
 /* Runs a query of the operation with its extra parameters in place; the caller frees *rows. */
 DSQL_MUST_USE enum dsql_rc dsql_call_query(struct dsql_call *call,

@@ -26,7 +26,8 @@ static struct dsql_span span_of(struct dsql_slice slice)
     return (struct dsql_span){slice.ptr ? slice.ptr : "", slice.ptr ? slice.len : 0};
 }
 
-bool dsql_visibility_is_text(struct dsql_span text)
+/* A text that the database takes: UTF-8 without a zero byte. */
+static bool is_text(struct dsql_span text)
 {
     while (text.len > 0) {
         size_t len = text.ptr[0] ? dsql_utf8_len(text) : 0;
@@ -126,7 +127,7 @@ static enum dsql_rc add_value(struct builder *builder,
     case DSQL_VISIBILITY_TEXT:
     case DSQL_VISIBILITY_KEYWORD:
     case DSQL_VISIBILITY_KEYWORD_LIST:
-        if (!dsql_visibility_is_text(text))
+        if (!is_text(text))
             return wrong_value(builder, name, text, "UTF-8 text without a zero byte");
         break;
     }
@@ -150,7 +151,7 @@ static enum dsql_rc add_attribute(struct builder *builder,
     struct dsql_span name = span_of(attribute->name);
     bool list = attribute->type == DSQL_VISIBILITY_KEYWORD_LIST;
     enum dsql_rc rc = DSQL_OK;
-    if (name.len == 0 || name.len > DSQL_VISIBILITY_VALUE_MAX || !dsql_visibility_is_text(name))
+    if (name.len == 0 || name.len > DSQL_VISIBILITY_VALUE_MAX || !is_text(name))
         return dsql_err_set(builder->err, DSQL_INVALID, "'%.100s' is no name of a search attribute",
                             dsql_shown(name).text);
     if (attribute->type < DSQL_VISIBILITY_TEXT || attribute->type > DSQL_VISIBILITY_KEYWORD_LIST ||
@@ -237,7 +238,8 @@ static void add_u32(struct dsql_strbuf *array, uint32_t value)
     dsql_strbuf_add(array, (struct dsql_span){bytes, sizeof(bytes)});
 }
 
-void dsql_visibility_array_begin(struct dsql_strbuf *array, size_t count)
+/* The head of an array of texts in PostgreSQL's binary form; array_add() adds each. */
+static void array_begin(struct dsql_strbuf *array, size_t count)
 {
     add_u32(array, count > 0); /* dimensions */
     add_u32(array, 0);         /* no NULLs */
@@ -248,7 +250,7 @@ void dsql_visibility_array_begin(struct dsql_strbuf *array, size_t count)
     }
 }
 
-void dsql_visibility_array_add(struct dsql_strbuf *array, struct dsql_span text)
+static void array_add(struct dsql_strbuf *array, struct dsql_span text)
 {
     add_u32(array, (uint32_t)text.len);
     dsql_strbuf_add(array, text);
@@ -257,11 +259,11 @@ void dsql_visibility_array_add(struct dsql_strbuf *array, struct dsql_span text)
 static void add_arrays(struct builder *builder)
 {
     struct dsql_visibility_attributes *out = builder->out;
-    dsql_visibility_array_begin(&out->names, builder->count);
-    dsql_visibility_array_begin(&out->values, builder->count);
+    array_begin(&out->names, builder->count);
+    array_begin(&out->values, builder->count);
     for (size_t i = 0; i < builder->count; i++) {
-        dsql_visibility_array_add(&out->names, builder->postings[i].name);
-        dsql_visibility_array_add(&out->values, value_of(&builder->postings[i]));
+        array_add(&out->names, builder->postings[i].name);
+        array_add(&out->values, value_of(&builder->postings[i]));
     }
     out->postings = builder->count;
 }

@@ -63,11 +63,4 @@ dsql_visibility_attributes_init(struct dsql_visibility_attributes *out,
                                 const char *mark, struct dsql_err *err);
 void dsql_visibility_attributes_fini(struct dsql_visibility_attributes *attributes);
 
-/* Appends texts as an array in PostgreSQL's binary form: the head, and then each. */
-void dsql_visibility_array_begin(struct dsql_strbuf *array, size_t count);
-void dsql_visibility_array_add(struct dsql_strbuf *array, struct dsql_span text);
-
-/* A text that the database takes: UTF-8 without a zero byte. */
-bool dsql_visibility_is_text(struct dsql_span text);
-
 #endif

@@ -49,9 +49,11 @@ static void step(struct prop *p, struct dsql_heap *heap, struct item *item)
         item->key = prop_below(p, 20);
         dsql_heap_update(heap, &item->node);
     } else if (what == 3) {
-        struct dsql_heap_node *node = dsql_heap_pop(heap);
-        if (node)
+        struct dsql_heap_node *node = dsql_heap_peek(heap);
+        if (node) {
+            dsql_heap_remove(heap, node);
             DSQL_CONTAINER_OF(node, struct item, node)->in = false;
+        }
     }
 }
 

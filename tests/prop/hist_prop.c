@@ -54,25 +54,6 @@ static bool counts_upto_are_lower_bounds(struct prop *p)
                      (unsigned long long)bound, (unsigned long long)got, surely, below);
 }
 
-static bool merge_is_recording_both(struct prop *p)
-{
-    static struct dsql_hist a, b, both;
-    memset(&a, 0, sizeof(a));
-    memset(&b, 0, sizeof(b));
-    memset(&both, 0, sizeof(both));
-    size_t n = (size_t)prop_below(p, 100);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t value = prop_any_u64(p) >> 16;
-        dsql_hist_record(prop_below(p, 2) ? &a : &b, value);
-        dsql_hist_record(&both, value);
-    }
-    dsql_hist_merge(&a, &b);
-    for (size_t i = 0; i < DSQL_HIST_BUCKETS; i++)
-        if (!prop_that(p, a.counts[i] == both.counts[i], "%zu values, part %zu", n, i))
-            return false;
-    return prop_that(p, a.sum == both.sum && a.max == both.max, "%zu values: sum or maximum", n);
-}
-
 TEST(quantile_error)
 {
     prop_run("quantiles are close", quantiles_are_close, 300);
@@ -81,17 +62,12 @@ TEST(count_upto)
 {
     prop_run("counts up to a bound", counts_upto_are_lower_bounds, 1000);
 }
-TEST(merge)
-{
-    prop_run("merge is recording both", merge_is_recording_both, 200);
-}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantile_error),
         cmocka_unit_test(count_upto),
-        cmocka_unit_test(merge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,8 @@ static void copy_twin(struct day *day)
     if (day->has_twin)
         desk_fini(&day->twin);
     day->twin = day->desk;
-    assert_int_equal(dsql_keeper_copy(&day->twin.k, &day->desk.k), DSQL_OK);
+    const struct dsql_slots *slots = &day->desk.k.slots;
+    assert_int_equal(dsql_slots_copy(&day->twin.k.slots, slots, slots->capacity), DSQL_OK);
     day->has_twin = true;
 }
 

@@ -110,23 +110,6 @@ TEST(what_is_no_quantile_is_a_programmers_error)
     assert_true(aborts(NAN));
 }
 
-TEST(merging_adds)
-{
-    struct dsql_hist *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
-    assert_non_null(a);
-    assert_non_null(b);
-    dsql_hist_record(a, 5);
-    dsql_hist_record(b, 7);
-    dsql_hist_record(b, 1000000);
-    dsql_hist_merge(a, b);
-    assert_true(dsql_hist_count(a) == 3);
-    assert_true(dsql_hist_sum(a) == 1000012);
-    assert_true(dsql_hist_max(a) == 1000000);
-    assert_true(dsql_hist_count(b) == 2);
-    free(a);
-    free(b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,7 +120,6 @@ int main(void)
         cmocka_unit_test(ranks_are_not_moved_by_rounding),
         cmocka_unit_test(a_quantile_is_not_below_its_part),
         cmocka_unit_test(what_is_no_quantile_is_a_programmers_error),
-        cmocka_unit_test(merging_adds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

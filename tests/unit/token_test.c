@@ -190,7 +190,7 @@ TEST(mint_refuses)
 static void expect_accepted(struct dsql_span text, const char *user, const char *now)
 {
     if (verify(text, user, now))
-        fail_msg("refused (%s): %s", dsql_token_refusal_name(why), err.hint);
+        fail_msg("refused (%d): %s", (int)why, err.hint);
 }
 
 TEST(accepts)
@@ -354,7 +354,7 @@ static void expect_refused_at(struct dsql_span text, const char *user, const cha
                               enum dsql_token_refusal refusal, const char *hint)
 {
     assert_int_equal(verify(text, user, now), DSQL_DENIED);
-    assert_string_equal(dsql_token_refusal_name(why), dsql_token_refusal_name(refusal));
+    assert_int_equal(why, refusal);
     assert_string_equal(err.hint, hint);
     assert_string_equal(err.sqlstate, "08006");
     assert_string_equal(err.message, "unable to accept connection, access denied");
@@ -534,13 +534,6 @@ TEST(signature_comes_first)
     assert_int_equal(why, DSQL_TOKEN_SIGNATURE);
 }
 
-TEST(refusal_names)
-{
-    assert_string_equal(dsql_token_refusal_name(DSQL_TOKEN_MALFORMED), "malformed");
-    assert_string_equal(dsql_token_refusal_name(DSQL_TOKEN_NOT_AUTHORIZED), "not_authorized");
-    assert_string_equal(dsql_token_refusal_name(DSQL_TOKEN_REFUSAL_COUNT), "?");
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -563,7 +556,6 @@ int main(void)
         CASE(wrong_action),
         CASE(not_authorized),
         CASE(signature_comes_first),
-        CASE(refusal_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,12 +74,6 @@ static inline int64_t dsql_faults_ns(const struct dsql_faults *faults, enum dsql
     return faults->of[fault].ns;
 }
 
-/* Whether a CHANCE is in force. */
-static inline bool dsql_faults_may(const struct dsql_faults *faults, enum dsql_fault fault)
-{
-    return faults->of[fault].chance > 0 || faults->of[fault].times > 0;
-}
-
 /* One line for each that is in force or has struck: name=value struck=N. */
 void dsql_faults_list(const struct dsql_faults *faults, struct dsql_strbuf *out);
 

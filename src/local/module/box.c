@@ -8,7 +8,8 @@
 #include <parser/parser.h>
 #include <tcop/utility.h>
 
-bool dsql_box_is_closed(void)
+/* Whether sessions are confined: not in single-user mode. */
+static bool is_closed(void)
 {
     return IsPostmasterEnvironment;
 }
@@ -155,7 +156,7 @@ static void check_function(const CreateFunctionStmt *statement)
 
 void dsql_box_check_statement(Node *statement)
 {
-    if (!dsql_box_is_closed())
+    if (!is_closed())
         return;
     if (!is_known(nodeTag(statement)))
         dsql_box_refuse(GetCommandTagName(CreateCommandTag(statement)));
@@ -197,7 +198,7 @@ void dsql_box_check_statement(Node *statement)
 
 void dsql_box_init(void)
 {
-    if (!dsql_box_is_closed())
+    if (!is_closed())
         return;
     dsql_box_functions_init();
     dsql_box_objects_init();

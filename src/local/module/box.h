@@ -27,9 +27,6 @@ void dsql_box_functions_init(void);
 void dsql_box_objects_init(void);
 void dsql_box_settings_init(void);
 
-/* Whether sessions are confined: not in single-user mode. */
-bool dsql_box_is_closed(void);
-
 /* Whether the endpoint itself asks. The session alone does not say so: ANALYZE, also autovacuum's,
  * runs clients' functions (of indexes, of statistics) in the superuser's session, as the owner. */
 bool dsql_box_is_endpoint(void);
