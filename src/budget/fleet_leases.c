@@ -24,7 +24,7 @@ static bool next(struct dsql_fleet_protocol *p, struct dsql_moment now, const ch
                  json_t **body)
 {
     struct leases *l = of(p);
-    bool again = l->core.repeat;
+    bool again = l->core.request.repeat;
     if (!dsql_leases_next(&l->core, now, dsql_nonce(), &l->op))
         return false;
     if (!again)

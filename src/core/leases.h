@@ -98,10 +98,70 @@ struct dsql_leases_answer {
     bool last; /* SCAN: there is no further page */
 };
 
+/* What the process wants. */
+struct dsql_leases_need {
+    int64_t want, used; /* slots */
+    bool draining;
+    bool left;  /* drained, and every lease is given back */
+    bool asked; /* a permit was asked for, and there was none */
+};
+
+/* This process in the table. */
+struct dsql_leases_self {
+    int64_t beat;   /* the last one used: a number that grows, and random bits below it */
+    uint64_t nonce; /* random bits for the request that is made now */
+    bool spent;     /* another process may have our identity: the next request has another */
+};
+
 /* A lease of ours, and the beat it has in the table. */
 struct dsql_lease_held {
     dsql_lease_id id;
     int64_t beat;
+};
+
+struct dsql_leases_held {
+    struct dsql_lease_held *items;
+    size_t count, room;
+    struct dsql_mono fresh_until; /* the leases are ours until then, without another renewal */
+    int64_t grace;                /* leases found missing that still count (L1), */
+    struct dsql_mono grace_until; /* until then */
+    int64_t parcel;               /* how many are asked for at once; halved when refused */
+    struct dsql_mono full_until;  /* the cluster is full: no lease is asked for before */
+};
+
+/* A round renews all leases, oldest first, a batch in each request. */
+struct dsql_leases_round {
+    struct dsql_mono at; /* when the next round is due */
+    bool under_way;
+    size_t renewed;        /* leases that the round has renewed so far */
+    int64_t beat;          /* of all renewals of the round */
+    struct dsql_mono sent; /* the round's first request */
+};
+
+/* Permits are drawn for a second of the wall clock (L2). */
+struct dsql_leases_connects {
+    int64_t permits, second;
+    int64_t draw;         /* how many are asked for at once; halved when refused */
+    int64_t not_before;   /* no permits are drawn before this second */
+    int64_t slow_seconds; /* seconds still to be reported as used up */
+    int64_t slow_from;    /* the first of them */
+};
+
+/* The one request, and its repetitions. */
+struct dsql_leases_request {
+    struct dsql_leases_op op;
+    bool under_way;
+    bool repeat; /* it was not answered: sent again as it is */
+    struct dsql_mono sent, first_sent;
+    struct dsql_mono retry_at;    /* nothing is sent before */
+    unsigned failures, conflicts; /* in a row */
+};
+
+/* The counter is read now and then for people who watch the fleet, if no survey has read it. */
+struct dsql_leases_glance {
+    struct dsql_mono at;
+    bool under_way; /* the LOOK under way is no part of a survey */
+    int64_t active; /* the counter as it was last seen; -1: never */
 };
 
 /* A lease in the table that bears our name and is not held. */
@@ -125,50 +185,16 @@ struct dsql_lease_owner {
     bool dead;                   /* the owner stood still for too long */
 };
 
-struct dsql_leases {
-    struct dsql_allowance allowance;
-    struct dsql_leases_config config;
-    struct dsql_rng rng;
-    struct dsql_lease_held *held;
-    size_t count, room;
-    bool round;                  /* a round of renewals is under way */
-    size_t renewed;              /* leases that the round has renewed so far */
-    int64_t round_beat;          /* the beat of all renewals of the round */
-    struct dsql_mono round_sent; /* when the round's first request was sent */
-    int64_t beat;   /* the last beat used: a number that grows, and random bits below it */
-    uint64_t nonce; /* random bits for the request that is made now */
-    bool spent;     /* another process may have our identity: the next request has another */
-    struct dsql_mono renew_at, fresh_until;
-    int64_t grace;
-    struct dsql_mono grace_until;
-
-    int64_t want, used;
-    bool draining, asked, left;
-    int64_t permits, permits_second;
-    int64_t slow_seconds; /* seconds still to be reported as used up */
-    int64_t slow_from;
-    size_t parcel; /* how many leases are asked for at once; halved when refused */
-    int64_t draw;
-    struct dsql_mono retry_at, full_until;
-    int64_t connect_second; /* no connects are drawn before this second */
-
-    bool busy, repeat;
-    struct dsql_leases_op flight;
-    struct dsql_mono sent;       /* when `flight` was sent last */
-    struct dsql_mono first_sent; /* when `flight` was sent first, if it is a repetition */
-    unsigned failures, conflicts;
-
-    struct dsql_mono glance_at; /* the counter is read again, if no survey has read it before */
-    bool glancing;              /* the LOOK under way is no part of a survey */
-
-    /* The reconciler. */
-    struct dsql_mono survey_at;
-    enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } survey;
-    int64_t active, updated_ms, others;
-    int64_t counted; /* leases of the scan whose owners renew them */
-    int64_t drift;   /* the counter's error as the survey before found it */
+/* The reconciler: it reads the counter, all leases, and the counter again. */
+struct dsql_leases_survey {
+    struct dsql_mono at; /* when the next one is due */
+    enum { SURVEY_IDLE, SURVEY_FIRST, SURVEY_SCAN, SURVEY_SECOND } stage;
+    int64_t active, updated_ms; /* the counter before the scan */
+    int64_t others;             /* how many of `active` are not ours */
+    int64_t counted;            /* leases of the scan whose owners renew them */
+    int64_t drift;              /* the counter's error as the survey before found it */
     struct dsql_mono drift_since;
-    bool exists;
+    bool may_recount;
     struct dsql_lease_owner *owners;
     size_t owner_count;
     struct dsql_leases_op reap; /* the leases that the scan found to take away */
@@ -176,11 +202,23 @@ struct dsql_leases {
     bool reap_strays;           /* that owner is this process */
     struct dsql_lease_stray strays[DSQL_LEASES_BATCH];
     size_t stray_count;
-    bool may_recount;
+};
 
-    int64_t last_active; /* the counter as it was last seen; -1: never */
+struct dsql_leases {
+    struct dsql_allowance allowance;
+    struct dsql_leases_config config;
+    struct dsql_rng rng;
+    struct dsql_leases_need need;
+    struct dsql_leases_self self;
+    struct dsql_leases_held held;
+    struct dsql_leases_round round;
+    struct dsql_leases_connects connects;
+    struct dsql_leases_request request;
+    struct dsql_leases_glance glance;
+    struct dsql_leases_survey survey;
     struct {
-        uint64_t throttled, requests, lost, conflicts, reaped, recounts, missing, strays, copies;
+        uint64_t throttled, recounts, strays;
+        uint64_t copies; /* identities given up, because another process may have them */
     } counts;
 };
 

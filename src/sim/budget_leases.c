@@ -254,26 +254,26 @@ static void remember(struct dsql_sim_sender *sender, const struct dsql_sim_sende
     struct dsql_sim_process *process = owner->sender.process;
     const struct dsql_leases *remembered = &other->leases;
     struct dsql_leases *leases = &owner->leases;
-    struct dsql_lease_held *held = calloc(remembered->room + 1, sizeof(*held));
+    struct dsql_lease_held *held = calloc(remembered->held.room + 1, sizeof(*held));
     if (!held) {
         process->world->kernel.no_memory = true;
         return;
     }
-    if (remembered->count > 0)
-        memcpy(held, remembered->held, remembered->count * sizeof(*held));
-    struct dsql_lease_owner *owners = leases->owners;
-    memcpy(owners, remembered->owners, remembered->owner_count * sizeof(*owners));
-    free(leases->held);
+    if (remembered->held.count > 0)
+        memcpy(held, remembered->held.items, remembered->held.count * sizeof(*held));
+    struct dsql_lease_owner *owners = leases->survey.owners;
+    memcpy(owners, remembered->survey.owners, remembered->survey.owner_count * sizeof(*owners));
+    free(leases->held.items);
     *leases = *remembered;
-    leases->held = held;
-    leases->owners = owners;
+    leases->held.items = held;
+    leases->survey.owners = owners;
     dsql_allowance_used(&leases->allowance, 0);
     /* No answer reaches the copy's socket. */
     const struct dsql_leases_answer lost = {.outcome = DSQL_LEASES_LOST};
-    if (leases->busy &&
+    if (leases->request.under_way &&
         dsql_leases_answer(leases, dsql_sim_process_moment(process), &lost) != DSQL_OK)
         process->world->kernel.no_memory = true;
-    dsql_sim_check_copied(process, other->sender.process, (double)leases->permits);
+    dsql_sim_check_copied(process, other->sender.process, (double)leases->connects.permits);
     dsql_sim_sender_pump(&owner->sender);
 }
 

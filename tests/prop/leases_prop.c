@@ -196,15 +196,17 @@ static void cloned(struct world *w, struct process *from, struct process *proces
     struct dsql_rng nonces = dsql_rng_split(&w->rng);
     struct dsql_leases *core = &process->core;
     from->copied = true;
-    from->shared_beat = from->core.beat;
+    from->shared_beat = from->core.self.beat;
     from->second = w->now_ns / DSQL_S;
     *process = *from;
-    core->held = calloc(from->core.room + 1, sizeof(*core->held));
-    core->owners = calloc(DSQL_LEASE_OWNERS_MAX, sizeof(*core->owners));
-    assert_true(core->held && core->owners);
-    if (from->core.count > 0)
-        memcpy(core->held, from->core.held, from->core.count * sizeof(*core->held));
-    memcpy(core->owners, from->core.owners, from->core.owner_count * sizeof(*core->owners));
+    core->held.items = calloc(from->core.held.room + 1, sizeof(*core->held.items));
+    core->survey.owners = calloc(DSQL_LEASE_OWNERS_MAX, sizeof(*core->survey.owners));
+    assert_true(core->held.items && core->survey.owners);
+    if (from->core.held.count > 0)
+        memcpy(core->held.items, from->core.held.items,
+               from->core.held.count * sizeof(*core->held.items));
+    memcpy(core->survey.owners, from->core.survey.owners,
+           from->core.survey.owner_count * sizeof(*core->survey.owners));
     process->conns = 0;
     if (breakage != SAME_NONCES)
         process->nonces = nonces;
@@ -214,13 +216,13 @@ static void cloned(struct world *w, struct process *from, struct process *proces
 /* Whether it holds a lease that its copy may hold, too: it has not renewed it since. */
 static bool is_loose(const struct world *w, const struct process *process)
 {
-    for (size_t i = 0; process->copied && i < process->core.count; i++) {
-        if (process->core.held[i].beat <= process->shared_beat)
+    for (size_t i = 0; process->copied && i < process->core.held.count; i++) {
+        if (process->core.held.items[i].beat <= process->shared_beat)
             return true;
     }
     /* What is found missing is closed within a moment. */
     return process->copied &&
-           (process->core.grace > 0 ||
+           (process->core.held.grace > 0 ||
             process->conns > dsql_allowance_slots(&process->core.allowance, moment(w)));
 }
 
@@ -274,10 +276,10 @@ static void acts(struct world *w, struct process *process)
         process->conns = slots;
     if (w->faults && chance(w, 50) && process->conns > 0)
         process->conns--;
-    if (process->conns > core->want)
-        process->conns = core->want;
+    if (process->conns > core->need.want)
+        process->conns = core->need.want;
     dsql_allowance_used(&core->allowance, process->conns);
-    while (process->conns < slots && process->conns < core->want &&
+    while (process->conns < slots && process->conns < core->need.want &&
            dsql_allowance_permit(&core->allowance, moment(w), &wait_ns)) {
         dsql_allowance_used(&core->allowance, ++process->conns);
         int64_t second = w->now_ns / DSQL_S;
@@ -286,12 +288,12 @@ static void acts(struct world *w, struct process *process)
     }
     if (w->faults && chance(w, 10))
         dsql_allowance_want(&core->allowance, dsql_rng_between(&w->rng, 0, w->limit));
-    if (w->faults && chance(w, core->draining ? 100 : 5))
-        dsql_allowance_drain(&core->allowance, !core->draining);
+    if (w->faults && chance(w, core->need.draining ? 100 : 5))
+        dsql_allowance_drain(&core->allowance, !core->need.draining);
     if (w->faults && chance(w, 2))
         dsql_allowance_throttled(&core->allowance, moment(w));
     if (breakage == NO_STRAYS)
-        core->stray_count = 0;
+        core->survey.stray_count = 0;
     if (!dsql_leases_next(core, moment(w), dsql_rng_next(&process->nonces), &op))
         return;
     seen.requests++;
@@ -375,8 +377,8 @@ static bool survives(struct prop *p)
     int64_t held = 0, wanted = 0, items = 0, room = w->limit - w->foreign;
     for (size_t i = 0; i < PROCESSES; i++) {
         const struct process *process = &w->processes[i];
-        held += process->alive ? (int64_t)process->core.count : 0;
-        wanted += process->alive ? process->core.want : 0;
+        held += process->alive ? (int64_t)process->core.held.count : 0;
+        wanted += process->alive ? process->core.need.want : 0;
     }
     for (size_t i = 0; i < w->item_count; i++)
         items += w->items[i].renewed;
