@@ -73,3 +73,17 @@ void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *rep
     dsql_pg_msg_u8(&msg, 0);
     dsql_pg_msg_end(&msg);
 }
+
+void dsql_pg_put_error_at(struct dsql_strbuf *out, const struct dsql_pg_report *report,
+                          struct dsql_span position)
+{
+    struct dsql_pg_cursor at = dsql_pg_cursor_over(report->raw);
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, DSQL_PG_BE_ERROR);
+    uint8_t code;
+    while ((code = dsql_pg_take_u8(&at)) != 0) {
+        struct dsql_span value = dsql_pg_take_text(&at);
+        put_field(&msg, (char)code, code == 'P' ? position : value);
+    }
+    dsql_pg_msg_u8(&msg, 0);
+    dsql_pg_msg_end(&msg);
+}

@@ -29,4 +29,8 @@ struct dsql_pg_report dsql_pg_take_report(struct dsql_pg_cursor *cursor);
  * gives at least severity, sqlstate and message. See put.h for what does not fit. */
 void dsql_pg_put_error(struct dsql_strbuf *out, const struct dsql_pg_report *report);
 
+/* A parsed one with all its fields, but with `position` in the place of the one it has. */
+void dsql_pg_put_error_at(struct dsql_strbuf *out, const struct dsql_pg_report *report,
+                          struct dsql_span position);
+
 #endif

@@ -26,7 +26,8 @@ static bool read_and_keep(void)
     if (dsql_sql_cache_init(&cache, 2, 1 << 20))
         return false;
     bool ok = get(&cache, dsql_span_of(text), 10) && get(&cache, DSQL_SPAN("SELEC"), 0) &&
-              get(&cache, DSQL_SPAN("SELECT 1; SELECT 2"), 2);
+              get(&cache, DSQL_SPAN("SELECT 1; SELECT 2"), 2) &&
+              get(&cache, DSQL_SPAN("SELECT 0x1F FROM (SELECT system_user) WHERE a IS JSON"), 1);
     dsql_sql_cache_fini(&cache);
     return ok;
 }

@@ -17,13 +17,27 @@ static bool cut_is_next(const struct dsql_session *session)
     return session->pipeline.passed >= session->cut_after;
 }
 
-/* An error in its true form: a refusal of ours gets its own words. */
+/* An error whose place is in a text that the client wrote otherwise. */
+static void put_placed(struct dsql_session *session, const struct dsql_sql_script *edited,
+                       const struct dsql_pg_report *report, struct dsql_span place)
+{
+    int64_t position;
+    char memory[24];
+    struct dsql_strbuf text;
+    dsql_strbuf_init(&text, memory, sizeof(memory));
+    if (dsql_span_to_i64(place, &position) && position > 0)
+        dsql_strbuf_add_u64(&text, dsql_sql_script_position(edited, (size_t)position));
+    dsql_pg_put_error_at(&session->to_client.bytes, report, dsql_strbuf_span(&text));
+}
+
+/* An error in its true form: a refusal of ours gets its own words. edited: its statement, if that
+ * was edited. */
 static void relay_error(struct dsql_session *session, const struct dsql_pg_report *report,
-                        struct dsql_span raw)
+                        const struct dsql_sql_script *edited, struct dsql_span raw)
 {
     struct dsql_strbuf *out = &session->to_client.bytes;
     struct dsql_pg_report words;
-    struct dsql_span where;
+    struct dsql_span where, place;
     session->next_tag[0] = '\0';
     if (cut_is_next(session))
         session->cut = DSQL_CUT_NONE; /* it failed by itself */
@@ -33,6 +47,8 @@ static void relay_error(struct dsql_session *session, const struct dsql_pg_repor
         dsql_pg_put_error(out, &words);
     else if (dsql_pg_report_get(report, 'W', &where) && names_ours(where))
         dsql_pg_put_error(out, report); /* without the places in our own functions */
+    else if (edited && dsql_pg_report_get(report, 'P', &place))
+        put_placed(session, edited, report, place);
     else
         dsql_strbuf_add(out, raw);
 }
@@ -177,6 +193,9 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         return;
     }
     uint64_t first = session->pipeline.gone;
+    const struct dsql_sql_script *edited = NULL;
+    if (session->places.count > 0)
+        edited = dsql_places_find(&session->places, first);
     if (piece->last && piece->type != DSQL_PG_BE_READY)
         dsql_pipeline_heard(&session->pipeline, piece->type);
     if (piece->type == DSQL_PG_BE_ERROR)
@@ -188,7 +207,7 @@ void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg
         dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
         dsql_strbuf_add(&session->to_client.bytes, piece->raw);
     else if (msg.type == DSQL_PG_BE_ERROR)
-        relay_error(session, &msg.report, piece->raw);
+        relay_error(session, &msg.report, edited, piece->raw);
     else if (msg.type == DSQL_PG_BE_NOTICE)
         relay_notice(session, &msg.report, piece->raw);
     else if (msg.type == DSQL_PG_BE_PARAMETER_STATUS)

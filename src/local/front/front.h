@@ -14,6 +14,7 @@
  *     aside.c      the connection of the front's own that unblock.c and fault/builds.c use
  *     pipeline.c   which answers PostgreSQL still owes a client
  *     names.c      what a client has prepared; stale.c  who meets OC001 when the catalogue changes
+ *     places.c     where an error is in what the client wrote
  *     counts.c     what the endpoint has seen, for status and metrics
  *     control.c    the socket that `dsql local fault` and its like speak to
  *
@@ -35,6 +36,7 @@
 #include "local/front/counts.h"
 #include "local/front/names.h"
 #include "local/front/pipeline.h"
+#include "local/front/places.h"
 #include "local/front/reading.h"
 #include "local/front/stale.h"
 #include "local/front/unblock.h"
@@ -116,6 +118,7 @@ struct dsql_session {
     enum dsql_cut cut;
     uint64_t cut_after; /* so many ends of the pipeline since the beginning */
     struct dsql_pipeline pipeline;
+    struct dsql_places places;
     struct dsql_watch client;
     SSL *ssl;
     struct dsql_outbox to_client;

@@ -19,12 +19,20 @@ void dsql_relay_fini(struct dsql_session *session)
     dsql_names_drop_all(&session->names, DSQL_PG_STATEMENT);
     dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
     dsql_pipeline_fini(&session->pipeline);
+    dsql_places_fini(&session->places);
 }
 
 /* A message of this type goes to PostgreSQL, or one that is answered in the same shape. */
 static void note_sent(struct dsql_session *session, enum dsql_pg_fe_type type)
 {
     if (session->backend && !dsql_pipeline_sent(&session->pipeline, (uint8_t)type))
+        session->backend->out.bytes.cut = true;
+}
+
+/* The message that is sent next has the script's text, or runs it. */
+static void note_places(struct dsql_session *session, struct dsql_sql_script *script)
+{
+    if (!dsql_places_sent(&session->places, dsql_pipeline_next(&session->pipeline), script))
         session->backend->out.bytes.cut = true;
 }
 
@@ -145,6 +153,8 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
     /* Behind messages without a Sync it may be skipped. */
     bool runs = session->tx.state != DSQL_SQL_TX_BLOCK && !session->pipeline.open;
     note_state(session, script, stmt, alone && runs);
+    while (sql->len < stmt->offset && !sql->cut) /* so that places stay where they are */
+        dsql_strbuf_add_char(sql, ' ');
     if (rewrite(session, script, stmt, sql))
         *as_it_came = false;
     else
@@ -153,7 +163,7 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
     return true;
 }
 
-static void end_query(struct dsql_session *session, const struct dsql_sql_script *script,
+static void end_query(struct dsql_session *session, struct dsql_sql_script *script,
                       const struct dsql_relay_query *query)
 {
     struct dsql_sql_refusal refusal;
@@ -162,6 +172,7 @@ static void end_query(struct dsql_session *session, const struct dsql_sql_script
     (void)dsql_sql_tx_sync(&session->tx, dsql_front_now(session->front), &refusal);
     if (query->sql.cut)
         session->backend->out.bytes.cut = true;
+    note_places(session, script);
     /* A single statement travels as it came: error positions stay right. */
     dsql_pg_put_query(&session->backend->out.bytes,
                       query->as_it_came ? script->text : dsql_strbuf_span(&query->sql));
@@ -233,13 +244,15 @@ static void put_refused_parse(struct dsql_session *session, struct dsql_span nam
 
 /* A Parse of one statement that passes: rewritten where it must be. */
 static void put_parse(struct dsql_session *session, const struct dsql_pg_parse *parse,
-                      const struct dsql_sql_script *script)
+                      struct dsql_sql_script *script)
 {
     struct dsql_pg_parse out = *parse;
     struct dsql_strbuf sql;
     dsql_strbuf_init_heap(&sql, DSQL_OUTBOX_MAX);
     bool replaced = rewrite(session, script, &script->stmts[0], &sql);
     out.query = replaced ? dsql_strbuf_span(&sql) : script->text;
+    if (!replaced)
+        note_places(session, script);
     if (sql.cut)
         session->backend->out.bytes.cut = true;
     dsql_pg_put_parse(&session->backend->out.bytes, &out);
@@ -299,6 +312,8 @@ static void relay_bind(struct dsql_session *session, const struct dsql_pg_bind *
         dsql_names_set(&session->names, DSQL_PG_PORTAL, bind->portal, dsql_sql_script_ref(script),
                        DSQL_SPAN(""), dsql_pipeline_next(&session->pipeline)))
         session->backend->out.bytes.cut = true;
+    if (script)
+        note_places(session, script);
     bool commits = script && script->count == 1 && would_commit(session, &script->stmts[0]);
     if (!(commits && bind_failed_commit(session, bind)) && session->state == DSQL_SESSION_ACTIVE)
         dsql_strbuf_add(&session->backend->out.bytes, raw);

@@ -140,13 +140,26 @@ static void change_command(const RangeVar *table, AlterTableCmd *command)
         command->subtype = AT_DisableTrigUser;
 }
 
+/* Statistics without a name, which PostgreSQL 16 has: 15 chooses one too, if it is asked to. */
+static void forget_name(CreateStatsStmt *statistics)
+{
+    if (list_length(statistics->defnames) == 1 &&
+        strcmp(strVal(linitial(statistics->defnames)), DSQL_LOCAL_UNNAMED_STATISTICS) == 0)
+        statistics->defnames = NIL;
+}
+
 PlannedStmt *dsql_dialect_statement(PlannedStmt *statement)
 {
     ListCell *cell;
     NodeTag tag = nodeTag(statement->utilityStmt);
-    if (tag != T_IndexStmt && tag != T_CreateStmt && tag != T_AlterTableStmt)
+    if (tag != T_IndexStmt && tag != T_CreateStmt && tag != T_AlterTableStmt &&
+        tag != T_CreateStatsStmt)
         return statement;
     PlannedStmt *changed = copyObject(statement);
+    if (tag == T_CreateStatsStmt) {
+        forget_name((CreateStatsStmt *)changed->utilityStmt);
+        return changed;
+    }
     if (tag == T_IndexStmt) {
         dsql_indexes_check_keys((IndexStmt *)changed->utilityStmt);
         dsql_indexes_name_method((IndexStmt *)changed->utilityStmt);

@@ -14,6 +14,7 @@
  *     box*.c        what clients can't reach, see box.h
  *     explain.c     what EXPLAIN says beyond PostgreSQL's plan
  *     gate.c        who may connect
+ *     pg16.c        functions of PostgreSQL 16; json.c: what stands in for its SQL/JSON
  *
  * Words. A *version* is a tuple of the heap. A row's *identity* in a transaction is the version its
  * snapshot sees. An *effect* is what the matrix of conflicts is about: something done to a row's

@@ -283,6 +283,8 @@ const char dsql_local_first_sql[] =
     "    'CREATE TABLE', 'ALTER TABLE', 'CREATE INDEX', 'CREATE VIEW', 'CREATE SEQUENCE',\n"
     "    'CREATE STATISTICS') EXECUTE FUNCTION pg_catalog.dsql_check_limits();\n\n"
 
+#include "local/process/pg16.def"
+
     "GRANT EXECUTE ON ALL ROUTINES IN SCHEMA sys TO PUBLIC;\n\n"
     /* What clients have no use for. The owner of a database may do more with it than use it. */
     "ALTER DATABASE postgres OWNER TO " DSQL_LOCAL_SUPERUSER ";\n\n"

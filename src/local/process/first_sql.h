@@ -26,6 +26,13 @@
 /* Stands for DEFAULT in ALTER COLUMN ... SET STORAGE, unknown to PostgreSQL 15; as long. */
 #define DSQL_LOCAL_DEFAULT_STORAGE "dsqldef"
 
+/* Stands for the name of statistics that have none. */
+#define DSQL_LOCAL_UNNAMED_STATISTICS "dsql_unnamed"
+
+/* Where the functions are that stand in for JSON_OBJECT and JSON_ARRAY: clients see it, and pg_dump
+ * leaves it out. */
+#define DSQL_LOCAL_JSON_SCHEMA "information_schema"
+
 /* The service's names for how tables are kept, and for what PostgreSQL calls btree. */
 #define DSQL_LOCAL_TABLE_METHOD "btree_table"
 #define DSQL_LOCAL_INDEX_METHOD "btree_index"

@@ -70,7 +70,7 @@ static struct dsql_sql_cache_entry *find(struct dsql_sql_cache *cache, struct ds
 {
     for (uint32_t at = *chain_of(cache, hash); at != 0; at = cache->entries[at - 1].next) {
         struct dsql_sql_cache_entry *entry = &cache->entries[at - 1];
-        if (entry->hash == hash && entry->script->text.len == text.len &&
+        if (entry->hash == hash && entry->script->sent_len == text.len &&
             memcmp(entry->script->sent, text.ptr, text.len) == 0)
             return entry;
     }
@@ -148,7 +148,7 @@ struct dsql_sql_script *dsql_sql_cache_find(struct dsql_sql_cache *cache, struct
 
 void dsql_sql_cache_put(struct dsql_sql_cache *cache, struct dsql_sql_script *script)
 {
-    struct dsql_span sent = {script->sent, script->text.len};
+    struct dsql_span sent = {script->sent, script->sent_len};
     uint64_t hash = hash_of(sent);
     if (!find(cache, sent, hash)) /* two clients may have sent the same text at once */
         keep(cache, script, hash);

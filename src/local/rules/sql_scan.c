@@ -291,6 +291,7 @@ static enum dsql_rc read_token(struct dsql_sql_scan *scan, const struct dsql_sql
                                struct statement *st, size_t levels, struct dsql_sql_token token)
 {
     enum dsql_rc rc = DSQL_OK;
+    scan->system_user = scan->system_user || dsql_sql_token_is(token, "system_user");
     if (st->create_routine)
         follow_body(st, token);
     if ((st->create_table && levels == 1) || (st->alter_table && levels == 0))

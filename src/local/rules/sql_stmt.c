@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "local/rules/sql_lex.h"
+#include "local/rules/sql_pg16.h"
 #include "local/rules/sql_rules.h"
 #include "local/rules/sql_scan.h"
 #include "local/rules/sql_shorten.h"
@@ -187,8 +188,86 @@ static enum dsql_rc read_tree(struct dsql_sql_script *script, const struct dsql_
     return rc ? rc : add_iam_before(&reading, SIZE_MAX);
 }
 
+/* Behind so many characters. */
+static size_t byte_at(struct dsql_span text, size_t characters)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < characters && at < text.len; i++)
+        do
+            at++;
+        while (at < text.len && ((unsigned char)text.ptr[at] >> 6) == 2);
+    return at;
+}
+
+/* Where it is, counted in characters from 1. */
+static size_t position_of(struct dsql_span text, size_t at)
+{
+    size_t position = 1;
+    for (size_t i = 0; i < at && i < text.len; i++)
+        position += ((unsigned char)text.ptr[i] >> 6) != 2;
+    return position;
+}
+
+static struct dsql_span sent_of(const struct dsql_sql_script *script)
+{
+    return (struct dsql_span){script->sent, script->sent_len};
+}
+
+size_t dsql_sql_script_position(const struct dsql_sql_script *script, size_t position)
+{
+    if (script->edits.count == 0 || position == 0)
+        return position;
+    size_t at = byte_at(script->text, position - 1);
+    return position_of(sent_of(script), dsql_sql_edits_place(&script->edits, at, NULL));
+}
+
+/* The parser's words. Where they are about a word that the client did not write, they name the one
+ * that it stands for. */
+static enum dsql_rc refuse_syntax(struct dsql_sql_script *script, const char *message, size_t place,
+                                  const struct dsql_sql_edit *inside, bool located)
+{
+    static const char near[] = "at or near \"";
+    char words[sizeof(script->refusal->message)];
+    const char *named = inside && inside->len > 0 ? strstr(message, near) : NULL;
+    (void)snprintf(words, sizeof(words), "%s", message);
+    if (named)
+        (void)snprintf(words, sizeof(words), "%.*s%s%.*s\"", (int)(named - message), message, near,
+                       (int)inside->len, script->sent + inside->at);
+    size_t position = located ? position_of(sent_of(script), place) : 0;
+    return refuse_script(script, sqlstate_of(message), words, (int)position);
+}
+
+/* What the parser says to the text, as it is with the edits so far. */
+static enum dsql_rc ask_parser(struct dsql_sql_script *script, const struct dsql_sql_scan *scan,
+                               struct dsql_sql_dialect dialect, struct dsql_sql_pg16 *pg16,
+                               const struct dsql_sql_short *shortened, bool *again)
+{
+    PgQueryParseResult result =
+        pg_query_parse(shortened->text ? shortened->text : script->text.ptr);
+    enum dsql_rc rc;
+    if (result.error) {
+        struct dsql_span seen =
+            shortened->text ? (struct dsql_span){shortened->text, shortened->len} : script->text;
+        int position = result.error->cursorpos;
+        size_t at = byte_at(seen, position > 0 ? (size_t)position - 1 : 0);
+        const struct dsql_sql_edit *inside;
+        size_t place =
+            dsql_sql_edits_place(&pg16->edits, dsql_sql_short_place(shortened, at), &inside);
+        rc = dsql_sql_pg16_refused(pg16, sent_of(script), result.error->message, place, again);
+        if (!rc && !*again)
+            rc = refuse_syntax(script, result.error->message, place, inside, position > 0);
+    } else {
+        struct dsql_tree list = dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts");
+        rc = dsql_sql_pg16_parsed(pg16, sent_of(script), scan->system_user, shortened, list, again);
+        if (!rc && !*again)
+            rc = read_tree(script, scan, shortened, dialect, list);
+    }
+    pg_query_free_parse_result(result);
+    return rc;
+}
+
 static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_scan *scan,
-                          struct dsql_sql_dialect dialect)
+                          struct dsql_sql_dialect dialect, struct dsql_sql_pg16 *pg16, bool *again)
 {
     if (scan->too_deep)
         return refuse_script(script, "54001", "stack depth limit exceeded", 0);
@@ -196,22 +275,47 @@ static enum dsql_rc parse(struct dsql_sql_script *script, const struct dsql_sql_
     enum dsql_rc rc = dsql_sql_shorten(script->text, &shortened);
     if (rc)
         return rc;
-    PgQueryParseResult result = pg_query_parse(shortened.text ? shortened.text : script->text.ptr);
-    if (result.error)
-        rc = refuse_script(script, sqlstate_of(result.error->message), result.error->message,
-                           shortened.text ? 0 : result.error->cursorpos);
-    else
-        rc = read_tree(script, scan, &shortened, dialect,
-                       dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts"));
-    pg_query_free_parse_result(result);
+    rc = ask_parser(script, scan, dialect, pg16, &shortened, again);
     dsql_sql_short_fini(&shortened);
+    return rc;
+}
+
+/* Makes the text for PostgreSQL from what was sent, and reads it. *again: there are edits to be
+ * made first. */
+static enum dsql_rc read_edited(struct dsql_sql_script *script, struct dsql_sql_dialect dialect,
+                                struct dsql_sql_pg16 *pg16, bool *again)
+{
+    struct dsql_sql_scan scan;
+    *again = false;
+    script->text = sent_of(script);
+    if (pg16->edits.count > 0) {
+        free(script->edited);
+        script->edited = dsql_sql_edits_apply(&pg16->edits, script->text, &script->text.len);
+        script->text.ptr = script->edited;
+        if (!script->edited)
+            return DSQL_NO_MEMORY;
+    }
+    enum dsql_rc rc = dsql_sql_scan(script->text, &scan);
+    if (rc)
+        return rc;
+    free(script->changed);
+    script->changed = scan.text;
+    scan.text = NULL;
+    if (script->changed)
+        script->text.ptr = script->changed;
+    rc = parse(script, &scan, dialect, pg16, again);
+    dsql_sql_scan_fini(&scan);
     return rc;
 }
 
 static size_t bytes_of(const struct dsql_sql_script *script)
 {
     size_t bytes = sizeof(*script) + script->count * sizeof(*script->stmts);
-    bytes += (script->text.len + 1) * (script->changed ? 2 : 1);
+    bytes += script->sent_len + 1;
+    bytes += script->changed ? script->text.len + 1 : 0;
+    bytes += script->edited ? script->text.len + 1 : 0;
+    for (size_t i = 0; i < script->edits.count; i++)
+        bytes += sizeof(script->edits.list[i]) + strlen(script->edits.list[i].put) + 1;
     bytes += script->refusal ? sizeof(*script->refusal) : 0;
     for (size_t i = 0; i < script->count; i++) {
         const struct dsql_sql_stmt *stmt = &script->stmts[i];
@@ -232,30 +336,28 @@ enum dsql_rc dsql_sql_script_new(struct dsql_span text, struct dsql_sql_script *
 enum dsql_rc dsql_sql_script_new_as(struct dsql_span text, struct dsql_sql_dialect dialect,
                                     struct dsql_sql_script **script)
 {
-    struct dsql_sql_scan scan = {.text = NULL};
+    struct dsql_sql_pg16 pg16 = {.read = false};
     struct dsql_sql_script *made = calloc(1, sizeof(*made));
     if (!made)
         return DSQL_NO_MEMORY;
     made->refs = 1;
     made->sent = malloc(text.len + 1);
+    made->sent_len = text.len;
     enum dsql_rc rc = made->sent ? DSQL_OK : DSQL_NO_MEMORY;
     if (rc)
         goto out;
     if (text.len > 0)
         memcpy(made->sent, text.ptr, text.len);
     made->sent[text.len] = '\0';
-    made->text = (struct dsql_span){made->sent, text.len};
-    rc = dsql_sql_scan(made->text, &scan);
-    if (rc)
-        goto out;
-    made->changed = scan.text;
-    scan.text = NULL;
-    if (made->changed)
-        made->text.ptr = made->changed;
-    rc = parse(made, &scan, dialect);
+    bool again;
+    do
+        rc = read_edited(made, dialect, &pg16, &again);
+    while (!rc && again);
+    made->edits = pg16.edits;
+    pg16.edits = (struct dsql_sql_edits){.list = NULL};
     made->bytes = bytes_of(made);
 out:
-    dsql_sql_scan_fini(&scan);
+    dsql_sql_pg16_fini(&pg16);
     if (rc)
         dsql_sql_script_unref(made);
     else
@@ -284,7 +386,9 @@ void dsql_sql_script_unref(struct dsql_sql_script *script)
         free(stmt->refusals[0]);
         free(stmt->refusals[1]);
     }
+    dsql_sql_edits_fini(&script->edits);
     free(script->changed);
+    free(script->edited);
     free(script->sent);
     free(script->stmts);
     free(script->refusal);

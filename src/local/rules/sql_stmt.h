@@ -4,13 +4,15 @@
  * follows from the text alone, so that a script can be kept and shared by all sessions; what
  * depends on the session (in a transaction or not, a setting) is a condition on the refusal.
  *
- * scan (sql_scan.h) -> libpg_query -> rules (sql_rules.h) -> this; cached by text in sql_cache.h.
- * The rules that run across statements are in sql_tx.h. Single-threaded.
+ * scan (sql_scan.h) -> libpg_query (sql_pg16.h: what it does not know) -> rules (sql_rules.h) ->
+ * this; cached by text in sql_cache.h. The rules that run across statements are in sql_tx.h.
+ * Single-threaded.
  */
 #ifndef DSQL_LOCAL_SQL_STMT_H
 #define DSQL_LOCAL_SQL_STMT_H
 
 #include "local/rules/sql_dialect.h"
+#include "local/rules/sql_edits.h"
 
 enum dsql_sql_kind {
     DSQL_SQL_OTHER,  /* ANALYZE, SET CONSTRAINTS, and whatever is refused by name */
@@ -99,15 +101,20 @@ struct dsql_sql_stmt {
 };
 
 struct dsql_sql_script {
-    struct dsql_span text; /* for PostgreSQL, terminated: as sent, with unknown words blanked out */
+    /* For PostgreSQL, terminated: as sent, with unknown words blanked out, or made from what was
+     * sent by edits. */
+    struct dsql_span text;
     struct dsql_sql_stmt *stmts;
     size_t count;
     /* The string as a whole is refused, before any statement runs: a syntax error, nested too
      * deeply. Then count is 0. NULL otherwise. */
     struct dsql_sql_refusal *refusal;
 
-    char *sent;    /* the text as it came */
-    char *changed; /* with words blanked out; NULL if nothing changed */
+    char *sent; /* the text as it came */
+    size_t sent_len;
+    struct dsql_sql_edits edits; /* of it, for PostgreSQL 16's grammar; mostly none */
+    char *edited;                /* the text with them; NULL if there are none */
+    char *changed;               /* with words blanked out; NULL if nothing changed */
     size_t refs;
     size_t bytes; /* memory it takes, about */
 };
@@ -128,6 +135,10 @@ static inline struct dsql_span dsql_sql_stmt_text(const struct dsql_sql_script *
 {
     return (struct dsql_span){script->text.ptr + stmt->offset, stmt->len};
 }
+
+/* Where the client wrote what is at a place of the script's text. Both are counted from 1, in
+ * characters, as PostgreSQL counts. */
+size_t dsql_sql_script_position(const struct dsql_sql_script *script, size_t position);
 
 /* What the conditions are about. */
 struct dsql_sql_session {
