@@ -78,10 +78,15 @@ foreach(source IN LISTS sources)
             "CORPUS=${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${target}")
     endif()
 endforeach()
-# The proxy is fuzzed with a pool that is none.
-foreach(function dsql_checkout_try dsql_pool_return dsql_pool_discard dsql_pool_discard_as dsql_pool_stats dsql_conn_pg
-        PQregisterEventProc PQsetInstanceData PQinstanceData PQsocket PQsslStruct)
-    target_link_options(proxy_fuzz PRIVATE -Wl,--wrap=${function})
+# Tests of the proxy with a pool that is none: tests/support/fake_pool.h.
+foreach(name proxy_fuzz proxy_guard_test)
+    if(NOT TARGET ${name})
+        continue()
+    endif()
+    foreach(function dsql_checkout_try dsql_pool_return dsql_pool_discard dsql_pool_discard_as dsql_pool_stats dsql_conn_pg
+            PQregisterEventProc PQsetInstanceData PQinstanceData PQsocket PQsslStruct)
+        target_link_options(${name} PRIVATE -Wl,--wrap=${function})
+    endforeach()
 endforeach()
 
 # Programs that the scripts below run. OpenSSL's macros cast const away in them.

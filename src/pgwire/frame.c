@@ -102,6 +102,18 @@ static enum dsql_rc broken(struct dsql_pg_framer *framer, enum dsql_rc rc, struc
         err, rc, rc == DSQL_NO_MEMORY ? DSQL_PG_OUT_OF_MEMORY : DSQL_PG_PROTOCOL_VIOLATION);
 }
 
+void dsql_pg_framer_unread(struct dsql_pg_framer *framer, struct dsql_strbuf *out)
+{
+    if (dsql_pg_framer_is_between(framer) || framer->state == BROKEN)
+        return;
+    if (framer->total == 0)
+        dsql_strbuf_add(out, (struct dsql_span){(const char *)framer->head, framer->head_len});
+    assert(framer->held || framer->total == 0);
+    if (framer->held)
+        dsql_strbuf_add(out, (struct dsql_span){framer->held, framer->done});
+    finish_message(framer);
+}
+
 static size_t header_size(const struct dsql_pg_framer *framer)
 {
     return framer->state == STARTUP ? DSQL_PG_HEADER - 1 : DSQL_PG_HEADER;

@@ -20,7 +20,7 @@
 #ifndef DSQL_PGWIRE_FRAME_H
 #define DSQL_PGWIRE_FRAME_H
 
-#include "base/span.h"
+#include "base/strbuf.h"
 #include "pgwire/proto.h"
 
 enum {
@@ -95,6 +95,10 @@ void dsql_pg_framer_expect(struct dsql_pg_framer *framer, const struct dsql_pg_l
  */
 DSQL_MUST_USE enum dsql_rc dsql_pg_framer_next(struct dsql_pg_framer *framer, struct dsql_span *in,
                                                struct dsql_pg_piece *piece, struct dsql_err *err);
+
+/* Takes the part of a message that has arrived back into out: the stream stands between two
+ * messages then. The message is none that comes in pieces. */
+void dsql_pg_framer_unread(struct dsql_pg_framer *framer, struct dsql_strbuf *out);
 
 /* Whether the stream stands between two messages: an end of file there cuts nothing off. */
 bool dsql_pg_framer_is_between(const struct dsql_pg_framer *framer);

@@ -53,6 +53,7 @@ void dsql_client_close(struct dsql_client *client)
     }
     dsql_loop_close(&client->watch);
     dsql_server_stop_waiting(client);
+    dsql_guard_free(client);
     dsql_replay_free(client);
     client->state = DSQL_CLIENT_LEAVING;
     dsql_server_leave(client);
@@ -115,6 +116,10 @@ static bool take_bytes(struct dsql_client *client, struct dsql_span bytes)
     struct dsql_pg_piece piece;
     struct dsql_err err;
     while (client->state < DSQL_CLIENT_CLOSING) {
+        if (dsql_guard_holds(client, bytes)) {
+            dsql_strbuf_add(&client->held, bytes);
+            return false;
+        }
         if (dsql_pg_framer_next(&client->in, &bytes, &piece, &err)) {
             dsql_client_fatal(client, err.sqlstate[0] ? err.sqlstate : "08P01", err.message, "");
             return true;
@@ -152,6 +157,7 @@ void dsql_client_resume(struct dsql_client *client)
 static bool may_read(const struct dsql_client *client)
 {
     return client->state < DSQL_CLIENT_CLOSING && client->held.len == 0 && !client->waits &&
+           !dsql_guard_is_closed(client) &&
            !(client->server && dsql_outbox_is_full(&client->server->out)) &&
            !dsql_outbox_is_full(&client->out);
 }

@@ -11,6 +11,7 @@
  *     sample.c       what was counted, for /metrics
  *     relay.c        its messages on their way to the server; reply.c the way back
  *     server.c       lending, waiting in line, taking back, losing a connection
+ *     guard.c        the client's settings are put in place in front of what it sends
  *     replay.c       a transaction that met a conflict is run again
  *     answers.c      which answers are outstanding, sans I/O
  *     statements.c   prepared statements that clients share, sans I/O
@@ -24,9 +25,9 @@
  *
  * Invariants: (X1) client->server and server->client point at each other; (X2) a server connection
  * goes back to the pool only between two transactions, with no answer outstanding; (X3) a client
- * that waits is in its pool's line and, in the same order, in its role's; (X4) while a client's
- * settings are being put in place, nothing that it sent is on the way to the server: if that fails,
- * nothing has run.
+ * that waits is in its pool's line and, in the same order, in its role's; (X4) what a client sent
+ * is on the way to the server only once its settings are in force there, or behind a guard, with
+ * which the server refuses it unless they are (guard.h).
  */
 #ifndef DSQL_PROXY_PROXY_H
 #define DSQL_PROXY_PROXY_H
@@ -43,6 +44,7 @@
 #include "pool/pool.h"
 #include "proxy/answers.h"
 #include "proxy/compat.h"
+#include "proxy/guard.h"
 #include "proxy/handover.h"
 #include "proxy/replay.h"
 #include "proxy/settings.h"
@@ -158,6 +160,7 @@ struct dsql_client {
     struct dsql_client *wait_next, *wait_prev;
     struct dsql_mono waits_since;
 
+    struct dsql_guard *guard;   /* that is not answered; or NULL */
     struct dsql_replay *replay; /* of its transaction; NULL: it is not run again */
     struct dsql_answers answers;
     struct dsql_definitions names;
@@ -173,6 +176,8 @@ struct dsql_client {
     bool segment_open;     /* messages of the extended protocol without a Sync yet */
     bool segment_commits;  /* one of them may commit something */
     bool settings_dirty;   /* have to be read back */
+    bool settings_unread;  /* a transaction that has ended may have changed some */
+    bool settings_due;     /* those of its connection are not known to be its own */
     bool change_failed;    /* the settings that are being put in place are not */
     unsigned tries_failed; /* to put settings in place or to read them, in a row */
     bool pinned;           /* it left something on its connection that can't be moved */
@@ -194,8 +199,10 @@ struct dsql_server {
     struct dsql_settings *settings; /* in force; NULL: not known */
     struct dsql_statement_cache cache;
     struct dsql_statement *unnamed;
+    uint64_t guards;        /* the number of the last one (guard.h) */
     struct dsql_strbuf row; /* of settings that are read back, as far as it has come */
     bool doubtful;          /* closed instead of returned */
+    bool unreadable;        /* its settings were read and make no sense */
     bool heard;             /* has said something since it was lent */
     bool suspect;           /* something happened on its socket while it was idle */
     bool unread;            /* its socket may have more, which makes no event by itself */
@@ -312,14 +319,20 @@ void dsql_client_fatal(struct dsql_client *client, const char *sqlstate, const c
 bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece);
 /* Puts the client's settings in place on its connection, and reads them back if asked to. */
 void dsql_relay_settings(struct dsql_client *client, bool read_back);
-/* Whether the client's settings are being put in place: what it sends waits (X4). */
+/* Whether the client's settings are being put in place, with a guard or without. */
 bool dsql_relay_is_changing(const struct dsql_client *client);
+/* An answer will come to what was just put. */
+void dsql_relay_expect(struct dsql_client *client, struct dsql_answer entry);
 
 /* Statements of the proxy's own, whose answers the client does not get. */
 void dsql_relay_hidden_query(struct dsql_client *client, const char *text);
 void dsql_relay_hidden_sync(struct dsql_client *client);
 
 /* reply.c */
+/* Whether the same goes better the next time: the catalogue had changed (OC001), for one. */
+bool dsql_reply_may_go_again(const struct dsql_pg_piece *piece);
+/* Whether the server ends the connection with this error. */
+bool dsql_reply_is_fatal(const struct dsql_pg_piece *piece);
 void dsql_reply(struct dsql_server *server, const struct dsql_pg_piece *piece);
 /* Undoes what n of the outstanding messages, from the next one on, were to do, and drops them. */
 void dsql_reply_drop(struct dsql_client *client, uint32_t n);

@@ -14,7 +14,7 @@ static struct dsql_strbuf *out_of(struct dsql_client *client)
 }
 
 /* Without memory for an entry the stream can't be followed: the connection is given up. */
-static void expect(struct dsql_client *client, struct dsql_answer entry)
+void dsql_relay_expect(struct dsql_client *client, struct dsql_answer entry)
 {
     entry.late = dsql_replay_is_late(client);
     if (entry.purpose == DSQL_FOR_CLIENT && client->asked_at.ns == 0)
@@ -29,7 +29,7 @@ static void put_hidden_query(struct dsql_client *client, const struct dsql_strbu
     if (sql->cut)
         out_of(client)->cut = true;
     dsql_pg_put_query(out_of(client), dsql_strbuf_span(sql));
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .purpose = purpose});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .purpose = purpose});
     dsql_statement_unref(client->server->unnamed); /* a simple query drops it */
     client->server->unnamed = NULL;
 }
@@ -45,8 +45,10 @@ void dsql_relay_hidden_query(struct dsql_client *client, const char *text)
 
 void dsql_relay_hidden_sync(struct dsql_client *client)
 {
+    assert(!client->guard); /* G1 */
     dsql_pg_put_sync(out_of(client));
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_SYNC, .purpose = DSQL_FOR_PREPARE});
+    dsql_relay_expect(client,
+                      (struct dsql_answer){.kind = DSQL_ANSWER_SYNC, .purpose = DSQL_FOR_PREPARE});
 }
 
 void dsql_relay_settings(struct dsql_client *client, bool read_back)
@@ -71,14 +73,30 @@ void dsql_relay_settings(struct dsql_client *client, bool read_back)
 
 bool dsql_relay_is_changing(const struct dsql_client *client)
 {
-    return client->answers.count > 0 &&
-           dsql_answers_at(&client->answers, 0)->purpose == DSQL_FOR_CHANGE;
+    return client->guard || (client->answers.count > 0 &&
+                             dsql_answers_at(&client->answers, 0)->purpose == DSQL_FOR_CHANGE);
+}
+
+/* Puts the client's settings in place; false: the message has to wait until they are. The second
+ * time the server refuses them nothing is sent behind them. */
+static bool place_settings(struct dsql_client *client, const struct dsql_pg_piece *piece)
+{
+    if (!client->settings_due)
+        return true;
+    client->settings_due = false;
+    if (client->server->settings && dsql_settings_eq(client->server->settings, client->settings))
+        return true;
+    if (client->tries_failed == 0 && dsql_guard_begin(client, piece))
+        return true;
+    dsql_relay_settings(client, false);
+    return false;
 }
 
 static void put_hidden_close(struct dsql_client *client, const char *name)
 {
     dsql_pg_put_close(out_of(client), DSQL_PG_STATEMENT, dsql_span_of(name));
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_CLOSE, .purpose = DSQL_FOR_PREPARE});
+    dsql_relay_expect(client,
+                      (struct dsql_answer){.kind = DSQL_ANSWER_CLOSE, .purpose = DSQL_FOR_PREPARE});
 }
 
 static uint64_t path_of(const struct dsql_client *client)
@@ -108,10 +126,10 @@ static void prepare(struct dsql_client *client, struct dsql_definition *definiti
     struct dsql_pg_parse parse =
         dsql_statement_parse(statement, dsql_span_of(statement->server_name));
     dsql_pg_put_parse(out_of(client), &parse);
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                        .purpose = DSQL_FOR_PREPARE,
-                                        .definition = dsql_definition_ref(definition),
-                                        .statement = dsql_statement_ref(statement)});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                                   .purpose = DSQL_FOR_PREPARE,
+                                                   .definition = dsql_definition_ref(definition),
+                                                   .statement = dsql_statement_ref(statement)});
 }
 
 /* The unnamed statement is the server's own; it is parsed again where another client's is. */
@@ -128,8 +146,9 @@ static void prepare_unnamed(struct dsql_client *client)
         return;
     struct dsql_pg_parse parse = dsql_statement_parse(client->unnamed, DSQL_SPAN(""));
     dsql_pg_put_parse(out_of(client), &parse);
-    expect(client, (struct dsql_answer){
-                       .kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE, .unnamed = true});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                                   .purpose = DSQL_FOR_PREPARE,
+                                                   .unnamed = true});
     dsql_statement_unref(server->unnamed);
     server->unnamed = dsql_statement_ref(client->unnamed);
 }
@@ -288,7 +307,7 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
         entry.cut = mend_reset(client, text, &sql);
     }
     dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
-    expect(client, entry);
+    dsql_relay_expect(client, entry);
     client->segment_open = client->segment_commits = false;
     set_deallocates(client, NULL);
     dsql_strbuf_fini(&sql);
@@ -304,9 +323,9 @@ static void refuse_parse(struct dsql_client *client, struct dsql_definition *def
     prepare(client, definition);
     out.name = dsql_span_of(definition->statement->server_name);
     dsql_pg_put_parse(out_of(client), &out);
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                        .refused = true,
-                                        .definition = dsql_definition_ref(definition)});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                                   .refused = true,
+                                                   .definition = dsql_definition_ref(definition)});
 }
 
 static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse *parse,
@@ -318,7 +337,7 @@ static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse
     client->unnamed = dsql_statement_ref(statement);
     client->server->unnamed = dsql_statement_ref(statement);
     dsql_pg_put_parse(out_of(client), parse);
-    expect(client, entry);
+    dsql_relay_expect(client, entry);
 }
 
 static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *parse,
@@ -334,10 +353,10 @@ static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *
     struct dsql_pg_parse out = *parse;
     out.name = dsql_span_of(statement->server_name);
     dsql_pg_put_parse(out_of(client), &out);
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                        .effect = DSQL_EFFECT_DEFINED,
-                                        .definition = definition,
-                                        .statement = dsql_statement_ref(statement)});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                                   .effect = DSQL_EFFECT_DEFINED,
+                                                   .definition = definition,
+                                                   .statement = dsql_statement_ref(statement)});
 }
 
 static void parse_statement(struct dsql_client *client, const struct dsql_pg_parse *parse)
@@ -387,10 +406,11 @@ static void bind_deallocate(struct dsql_client *client, const struct dsql_pg_bin
     put_hidden_close(client, name);
     dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = dsql_span_of(name),
                                                               .query = dsql_strbuf_span(&sql)});
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE});
+    dsql_relay_expect(client,
+                      (struct dsql_answer){.kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE});
     out.statement = dsql_span_of(name);
     dsql_pg_put_bind(out_of(client), &out);
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND});
     set_deallocates(client, definition);
 }
 
@@ -444,8 +464,8 @@ static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bi
     } else {
         dsql_strbuf_add(out_of(client), raw);
     }
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND,
-                                        .definition = dsql_definition_ref(definition)});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND,
+                                                   .definition = dsql_definition_ref(definition)});
 }
 
 static void relay_describe(struct dsql_client *client, const struct dsql_pg_target *target,
@@ -463,8 +483,8 @@ static void relay_describe(struct dsql_client *client, const struct dsql_pg_targ
     } else {
         dsql_strbuf_add(out_of(client), raw);
     }
-    expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_DESCRIBE,
-                                        .definition = dsql_definition_ref(definition)});
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_DESCRIBE,
+                                                   .definition = dsql_definition_ref(definition)});
 }
 
 /* The shared statement stays; the server closes a name that it does not know, and says it is done.
@@ -481,7 +501,7 @@ static void relay_close(struct dsql_client *client, const struct dsql_pg_target 
             close_name(client, there, &entry);
     }
     dsql_strbuf_add(out_of(client), raw);
-    expect(client, entry);
+    dsql_relay_expect(client, entry);
 }
 
 /* A portal that resets was run: the same behind it, in the extended protocol. */
@@ -500,16 +520,16 @@ static void mend_reset_portal(struct dsql_client *client)
         dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = bind.statement,
                                                                   .query = dsql_strbuf_span(&sql)});
         entry.kind = DSQL_ANSWER_PARSE;
-        expect(client, entry);
+        dsql_relay_expect(client, entry);
         dsql_pg_put_close(out_of(client), DSQL_PG_PORTAL, bind.portal);
         entry.kind = DSQL_ANSWER_CLOSE;
-        expect(client, entry);
+        dsql_relay_expect(client, entry);
         dsql_pg_put_bind(out_of(client), &bind);
         entry.kind = DSQL_ANSWER_BIND;
-        expect(client, entry);
+        dsql_relay_expect(client, entry);
         dsql_pg_put_execute(out_of(client), bind.portal, 0);
         entry.kind = DSQL_ANSWER_EXECUTE;
-        expect(client, entry);
+        dsql_relay_expect(client, entry);
     }
     dsql_strbuf_fini(&sql);
 }
@@ -527,7 +547,7 @@ static void relay_execute(struct dsql_client *client, const struct dsql_pg_execu
         dsql_pg_put_flush(out_of(client)); /* its answer is waited for, and comes without a Sync */
     }
     client->deallocates_all = false;
-    expect(client, entry);
+    dsql_relay_expect(client, entry);
     if (client->resets_portal == hash_of_portal(execute->portal))
         mend_reset_portal(client);
     client->resets_portal = 0;
@@ -537,8 +557,8 @@ static void relay_sync(struct dsql_client *client, struct dsql_span raw)
 {
     dsql_strbuf_add(out_of(client), raw);
     if (!client->answers.copying)
-        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_SYNC,
-                                            .may_commit = client->segment_commits});
+        dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_SYNC,
+                                                       .may_commit = client->segment_commits});
     if (!client->answers.copying)
         client->segment_open = client->segment_commits = false;
     client->answers.skipping = false;
@@ -554,7 +574,7 @@ static void relay_copy(struct dsql_client *client, const struct dsql_pg_piece *p
         client->answers.copying = false;
     else if (count > 0 && /* one mark is enough, however often the client says it */
              dsql_answers_at(&client->answers, count - 1)->kind != DSQL_ANSWER_COPY_END)
-        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_COPY_END});
+        dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_COPY_END});
 }
 
 /* A message that can't be read: the server says what is wrong with it. */
@@ -565,7 +585,8 @@ static void relay_unreadable(struct dsql_client *client, const struct dsql_pg_pi
     if (whole) /* its error is followed by ReadyForQuery */
         client->segment_open = client->segment_commits = client->answers.skipping = false;
     dsql_strbuf_add(out_of(client), piece->raw);
-    expect(client, (struct dsql_answer){.kind = whole ? DSQL_ANSWER_QUERY : DSQL_ANSWER_EXECUTE});
+    dsql_relay_expect(
+        client, (struct dsql_answer){.kind = whole ? DSQL_ANSWER_QUERY : DSQL_ANSWER_EXECUTE});
 }
 
 static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *msg,
@@ -593,7 +614,8 @@ static void relay_message(struct dsql_client *client, const struct dsql_pg_fe *m
     case DSQL_PG_FE_FUNCTION_CALL:
         dsql_replay_decisive(client);
         dsql_strbuf_add(out_of(client), piece->raw);
-        expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .may_commit = true});
+        dsql_relay_expect(client,
+                          (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .may_commit = true});
         return;
     case DSQL_PG_FE_SYNC:
         relay_sync(client, piece->raw);
@@ -641,7 +663,7 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
         client->state = DSQL_CLIENT_CLOSING;
         return true;
     }
-    if (dsql_relay_is_changing(client))
+    if (client->guard ? dsql_guard_holds_message(client, piece) : dsql_relay_is_changing(client))
         return false;
     if (answer_alone(client, piece->type))
         return true;
@@ -655,7 +677,7 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
     if (!dsql_replay_admits(client, piece->type) ||
         (names && dsql_answers_are_uncertain(&client->answers)) ||
         client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client) ||
-        dsql_relay_is_changing(client))
+        !place_settings(client, piece))
         return false;
     if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&
         piece->type != DSQL_PG_FE_FUNCTION_CALL && piece->type != DSQL_PG_FE_FLUSH)
@@ -665,5 +687,6 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
     else
         relay_message(client, &msg, piece);
     dsql_replay_note(client, piece);
+    dsql_guard_note(client, piece);
     return true;
 }

@@ -87,17 +87,16 @@ static void put_error(struct dsql_client *client, const struct dsql_definition *
     dsql_strbuf_fini(&body);
 }
 
-static bool is_fatal(struct dsql_span body)
+bool dsql_reply_is_fatal(const struct dsql_pg_piece *piece)
 {
     struct dsql_pg_be msg;
     struct dsql_err err;
-    return !dsql_pg_be_parse(DSQL_PG_BE_ERROR, body, &msg, &err) &&
+    return !dsql_pg_be_parse(DSQL_PG_BE_ERROR, piece->body, &msg, &err) &&
            (dsql_span_eq(msg.report.severity_plain, DSQL_SPAN("FATAL")) ||
             dsql_span_eq(msg.report.severity_plain, DSQL_SPAN("PANIC")));
 }
 
-/* Whether the same goes better the next time: the catalogue had changed (OC001), for one. */
-static bool may_go_again(const struct dsql_pg_piece *piece)
+bool dsql_reply_may_go_again(const struct dsql_pg_piece *piece)
 {
     char sqlstate[8], message[256];
     struct dsql_strbuf text;
@@ -119,7 +118,7 @@ static void login_failed(struct dsql_server *server, const struct dsql_pg_piece 
     struct dsql_client *client = server->client;
     struct dsql_pg_be msg;
     struct dsql_err err;
-    if (may_go_again(piece) && ++client->tries_failed < DSQL_PROXY_TRIES) {
+    if (dsql_reply_may_go_again(piece) && ++client->tries_failed < DSQL_PROXY_TRIES) {
         client->settings_dirty = true;
         return;
     }
@@ -143,7 +142,7 @@ static void settings_failed(struct dsql_server *server, const struct dsql_pg_pie
     }
     if (client->state == DSQL_CLIENT_CHECKING)
         login_failed(server, piece);
-    else if (!reads && may_go_again(piece))
+    else if (!reads && dsql_reply_may_go_again(piece))
         client->change_failed = true; /* until its ReadyForQuery */
     else if (reads && (++client->tries_failed < DSQL_PROXY_TRIES || client->answers.count > 1))
         client->settings_dirty = true;
@@ -156,6 +155,8 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
     struct dsql_client *client = server->client;
     struct dsql_answer *next = dsql_answers_head(&client->answers);
     client->answers.copying = false;
+    if (dsql_guard_error(server, piece))
+        return;
     if (next && (next->purpose == DSQL_FOR_CHANGE || next->purpose == DSQL_FOR_READ)) {
         settings_failed(server, piece);
         return;
@@ -165,7 +166,7 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
         dsql_replay_error(client, piece->body);
     if (next && next->kind == DSQL_ANSWER_QUERY)
         undo(client, next, true); /* it stays until its ReadyForQuery */
-    client->fatal_seen = client->fatal_seen || is_fatal(piece->body);
+    client->fatal_seen = client->fatal_seen || dsql_reply_is_fatal(piece);
     bool skips;
     uint32_t n = dsql_answers_dropped(&client->answers, &skips);
     dsql_reply_drop(client, n);
@@ -209,14 +210,34 @@ static void take_row(struct dsql_server *server, const struct dsql_pg_piece *pie
         return;
     }
     if (!read) {
-        server->doubtful = true;
+        server->doubtful = server->unreadable = true;
         return;
     }
     client->tries_failed = 0;
+    client->settings_unread = false;
     dsql_settings_unref(client->settings);
     client->settings = dsql_settings_ref(read);
     dsql_settings_unref(server->settings);
     server->settings = read;
+}
+
+/* Something of the proxy's own is done. */
+static void hidden_ready(struct dsql_server *server, enum dsql_answer_purpose purpose)
+{
+    struct dsql_client *client = server->client;
+    bool checking = client->state == DSQL_CLIENT_CHECKING;
+    if (purpose == DSQL_FOR_GUARD)
+        dsql_guard_ready(client);
+    else if (purpose == DSQL_FOR_CHANGE && client->guard)
+        return; /* which tells whether they are in force */
+    else if (purpose == DSQL_FOR_CHANGE && client->change_failed)
+        dsql_server_change_failed(server);
+    else if (purpose == DSQL_FOR_CHANGE && client->state == DSQL_CLIENT_ACTIVE)
+        client->tries_failed = 0;
+    else if (purpose == DSQL_FOR_READ && checking && !server->doubtful && !client->settings_dirty)
+        dsql_entry_welcome(client);
+    else if (purpose == DSQL_FOR_READ && !checking && server->unreadable)
+        dsql_server_lose(server);
 }
 
 static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *piece)
@@ -233,15 +254,12 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     client->answers.copying = false;
     client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
     client->begun = begins && client->tx == DSQL_PG_IN_TX;
-    if (purpose == DSQL_FOR_CLIENT)
-        dsql_strbuf_add(&client->out.bytes, piece->raw);
-    else if (purpose == DSQL_FOR_CHANGE && client->change_failed)
-        dsql_server_change_failed(server);
-    else if (purpose == DSQL_FOR_CHANGE && client->state == DSQL_CLIENT_ACTIVE)
-        client->tries_failed = 0;
-    else if (purpose == DSQL_FOR_READ && client->state == DSQL_CLIENT_CHECKING &&
-             !server->doubtful && !client->settings_dirty)
-        dsql_entry_welcome(client);
+    if (purpose != DSQL_FOR_CLIENT) {
+        hidden_ready(server, purpose);
+        return;
+    }
+    dsql_strbuf_add(&client->out.bytes, piece->raw);
+    client->settings_unread |= client->settings_dirty && client->tx == DSQL_PG_IDLE;
 }
 
 /* Which kind of outstanding message this is the last answer to. */
@@ -297,6 +315,8 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
     }
     if (ends(piece->type, next->kind)) {
         server->doubtful = server->doubtful || next->refused;
+        if (next->purpose == DSQL_FOR_GUARD && next->kind == DSQL_ANSWER_CLOSE)
+            dsql_guard_passed(client);
         done(client);
     }
 }

@@ -155,6 +155,7 @@ static bool link_up(struct dsql_client *client, struct dsql_conn *conn)
     server->client = client;
     client->server = server;
     server->heard = false;
+    client->settings_due = true;
     client->lent_at = dsql_clock_mono(proxy->options.clock);
     add_count(&proxy->counts.lent);
     return true;
@@ -304,6 +305,15 @@ void dsql_server_go_on(struct dsql_client *client)
     dsql_client_flush(client);
 }
 
+/* A client that logs in has nothing to send: its settings are tried by themselves. */
+static void check_settings(struct dsql_client *client)
+{
+    if (client->state != DSQL_CLIENT_CHECKING)
+        return;
+    client->settings_due = false;
+    dsql_relay_settings(client, true);
+}
+
 static void served(struct dsql_client *client)
 {
     struct dsql_conn *conn;
@@ -316,7 +326,7 @@ static void served(struct dsql_client *client)
         add_count(&client->proxy->counts.timeouts);
         refuse(client, &err);
     } else if (link_up(client, conn)) {
-        dsql_relay_settings(client, client->state == DSQL_CLIENT_CHECKING);
+        check_settings(client);
     } else if (!dsql_server_need(client)) {
         return; /* back in the line */
     }
@@ -390,7 +400,7 @@ bool dsql_server_need(struct dsql_client *client)
     while (dsql_checkout_try(client->role->pool, &conn) == DSQL_OK) {
         if (!link_up(client, conn))
             continue; /* it ended while it was idle: another one, unseen */
-        dsql_relay_settings(client, client->state == DSQL_CLIENT_CHECKING);
+        check_settings(client);
         return true;
     }
     join_line(client);
@@ -497,17 +507,22 @@ void dsql_server_change_failed(struct dsql_server *server)
 {
     struct dsql_client *client = server->client;
     client->change_failed = false;
-    if (++client->tries_failed < DSQL_PROXY_TRIES)
+    if (++client->tries_failed < DSQL_PROXY_TRIES) {
         dsql_relay_settings(client, false);
-    else
-        refuse_unsent(client);
+        return;
+    }
+    give_back(server);
+    refuse_unsent(client);
+    dsql_server_go_on(client);
 }
 
-/* A connection on which nothing of the client's was sent is lost: another one, unseen. */
+/* A connection on which nothing of the client's has run is lost: another one, unseen. */
 static void lend_another(struct dsql_client *client)
 {
     dsql_reply_drop(client, client->answers.count);
     client->change_failed = false;
+    if (client->guard)
+        dsql_guard_put_back(client);
     if (++client->tries_failed < DSQL_PROXY_TRIES) {
         dsql_server_unpark(client);
         return;
@@ -516,47 +531,80 @@ static void lend_another(struct dsql_client *client)
     dsql_server_go_on(client);
 }
 
+/* What losing a connection means to its client. */
+struct loss {
+    bool unsent;  /* nothing of the client's has run */
+    bool unknown; /* something of it may have committed */
+    bool waiting; /* the client waits for answers */
+    bool torn;    /* it has read half a message */
+    bool bereft;  /* of something that was there only: settings that are not known here, or what
+                     can't be moved */
+};
+
+static struct loss loss_of(const struct dsql_server *server)
+{
+    struct dsql_client *client = server->client;
+    const struct dsql_answer *next = dsql_answers_head(&client->answers);
+    bool hidden = next && next->purpose != DSQL_FOR_CLIENT;
+    struct loss loss = {
+        .unknown = may_have_committed(client),
+        .waiting = client->answers.count > 0 || client->segment_open,
+        .torn =
+            !dsql_pg_framer_is_between(&server->in) && !dsql_replay_withholds(client) && !hidden,
+        .bereft = client->settings_unread || client->pinned || client->pinned_prepare,
+    };
+    loss.unsent = dsql_relay_is_changing(client) && client->state <= DSQL_CLIENT_ACTIVE &&
+                  (!client->guard || dsql_guard_is_unspent(client, loss.unknown));
+    return loss;
+}
+
+/* The client hears what became of what it has sent. */
+static void tell_loss(struct dsql_client *client, struct loss loss)
+{
+    if (dsql_replay_lost(client)) /* it has met a conflict, and hears of that */
+        loss.waiting = true;
+    else if (loss.torn) {
+        dsql_client_close(client); /* no error can follow half a message */
+        return;
+    } else if (client->fatal_seen) {
+        client->state = DSQL_CLIENT_CLOSING; /* the server's farewell is the last that it hears */
+    } else if (client->state != DSQL_CLIENT_CHECKING && loss.waiting) {
+        answer_for_lost(client, loss.unknown);
+    }
+    if (client->state == DSQL_CLIENT_CHECKING || !loss.waiting)
+        dsql_client_fatal(client, "08006", "the connection to the database was lost",
+                          "Connect again; a transaction that was open is rolled back.");
+    else if (loss.bereft)
+        dsql_client_fatal(client, "08006",
+                          "the connection to the database was lost, and with it what this session "
+                          "has set or prepared",
+                          "Connect again.");
+    dsql_server_go_on(client);
+}
+
 void dsql_server_lose(struct dsql_server *server)
 {
     struct dsql_client *client = server->client;
     struct dsql_proxy *proxy = server->proxy;
     struct dsql_conn *conn = server->conn;
-    bool torn = !dsql_pg_framer_is_between(&server->in) && !dsql_replay_withholds(client);
-    bool unknown = may_have_committed(client);
-    bool waiting = client->answers.count > 0 || client->segment_open;
-    bool unsent = dsql_relay_is_changing(client) && client->state <= DSQL_CLIENT_ACTIVE;
-    if (!unsent)
-        add_count(unknown ? &proxy->counts.unknown : &proxy->counts.lost);
-    const char *outcome = unknown ? "unknown" : unsent ? "unseen" : "rolled back";
+    const struct loss loss = loss_of(server);
+    if (!loss.unsent)
+        add_count(loss.unknown ? &proxy->counts.unknown : &proxy->counts.lost);
+    const char *outcome = loss.unsent ? "unseen" : loss.unknown ? "unknown" : "rolled back";
     dsql_log(proxy->log, DSQL_EVENT_PROXY_LOST, DSQL_F("outcome", outcome));
     unlink_server(server);
     forget_socket(server);
     dsql_pool_discard(conn);
-    client->pinned = client->pinned_prepare = client->settings_dirty = false;
+    client->pinned = client->pinned_prepare = false;
+    client->settings_dirty = client->settings_unread = false;
     if (client->state == DSQL_CLIENT_LEAVING) {
         dsql_client_close(client);
-        return;
-    }
-    if (unsent) { /* X4 */
+    } else if (loss.unsent) { /* X4 */
         lend_another(client);
-        return;
+    } else {
+        dsql_guard_free(client);
+        tell_loss(client, loss);
     }
-    if (dsql_replay_lost(client)) {
-        dsql_server_go_on(client);
-        return;
-    }
-    if (torn) {
-        dsql_client_close(client); /* no error can follow half a message */
-        return;
-    }
-    if (client->fatal_seen)
-        client->state = DSQL_CLIENT_CLOSING; /* the server's farewell is the last that it hears */
-    else if (client->state == DSQL_CLIENT_CHECKING || !waiting)
-        dsql_client_fatal(client, "08006", "the connection to the database was lost",
-                          "Connect again; a transaction that was open is rolled back.");
-    else
-        answer_for_lost(client, unknown);
-    dsql_server_go_on(client);
 }
 
 /* -- Bytes. */

@@ -116,13 +116,37 @@ static void add_setting(struct dsql_strbuf *sql, size_t i, const char *value, bo
     dsql_strbuf_addf(sql, ", %s)", local ? "true" : "false");
 }
 
+static bool changes(const struct dsql_settings *from, const struct dsql_settings *to, size_t i)
+{
+    return from != to && (!from || strcmp(from->values[i], to->values[i]) != 0);
+}
+
 void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,
                               const struct dsql_settings *to)
 {
     assert(sql->len == 0);
     for (size_t i = 0; i < DSQL_SETTINGS; i++)
-        if (from != to && (!from || strcmp(from->values[i], to->values[i]) != 0))
+        if (changes(from, to, i))
             add_setting(sql, i, to->values[i], false);
+}
+
+void dsql_settings_put_check(struct dsql_strbuf *sql, const struct dsql_settings *from,
+                             const struct dsql_settings *to)
+{
+    const char *joint = "";
+    assert(sql->len == 0);
+    /* Operators by their full names: the search_path in force may be anybody's. */
+    dsql_strbuf_add_str(sql, "select 1 operator(pg_catalog./) case when ");
+    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+        if (!changes(from, to, i))
+            continue;
+        dsql_strbuf_addf(sql, "%spg_catalog.current_setting('%s') operator(pg_catalog.=) ", joint,
+                         names[i]);
+        add_literal(sql, to->values[i]);
+        joint = " and ";
+    }
+    assert(*joint);
+    dsql_strbuf_add_str(sql, " then 1 else 0 end");
 }
 
 /* A parameter's name; SET and RESET know the time zone by two words, too. */

@@ -58,4 +58,8 @@ void dsql_settings_put_reset(struct dsql_strbuf *sql, const struct dsql_settings
 void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,
                               const struct dsql_settings *to);
 
+/* The statement that fails unless what the change sets is in force; there is a change. */
+void dsql_settings_put_check(struct dsql_strbuf *sql, const struct dsql_settings *from,
+                             const struct dsql_settings *to);
+
 #endif

@@ -6,39 +6,53 @@
  * byte for the client and what happens, a byte for how much, and bytes where there are some.
  *
  * With the model (mode bit 2 clear) the server does what PostgreSQL does with messages, and fails
- * some of them. Checked then: (F1) a statement of the proxy's own names is there when it is used,
- * and is not there when it is prepared; (F2) no client hears such a name; (F3) a Sync at the end is
- * answered with ReadyForQuery, as the last thing, and no answer is outstanding then.
+ * some of them; with mode bit 4 connections are lost, with what they said last or without. Checked
+ * then: (F1) a statement of the proxy's own names is there when it is used, and is not there when
+ * it is prepared; (F2) no client hears such a name; (F3) a Sync at the end is answered with
+ * ReadyForQuery, as the last thing, and no answer is outstanding then; (F4) a statement of a
+ * client's runs under the settings that the client was told of, or began with.
+ *
+ * For F4 a SET sets parameters by chance, and undoes nothing when its transaction fails. With
+ * retries it sets none: which run of a transaction a client was told of is not followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <libpq-events.h>
-
 #include "base/link.h"
 #include "pgwire/backend.h"
 #include "pgwire/put_backend.h"
 #include "pgwire/put_frontend.h"
 #include "proxy/proxy.h"
+#include "support/fake_pool.h"
 #include "support/fuzz.h"
 
 enum { CLIENTS = 3, SERVERS = 3, NAMES = 256, STEPS = 400, BOX = 1 << 22 };
-enum { MODE_RETRIES = 1, MODE_STRICT = 2, MODE_WILD = 4, MODE_LOGIN = 8 };
+/* What a statement says that has set something. */
+#define SETS "SELECT 2"
 
-/* A server: the far end of a connection that the pool lends. It stands for PGconn and dsql_conn. */
+enum { SQL_MAX = 4096, UNTOLD = 256 };
+enum { MODE_RETRIES = 1, MODE_STRICT = 2, MODE_WILD = 4, MODE_LOGIN = 8, MODE_LOSES = 16 };
+
+/* A server: the far end of a connection that the pool lends. */
+struct settings {
+    char of[DSQL_SETTINGS];
+};
+
 struct server {
-    int near, far;
-    bool lent, ended;
-    PGEventProc closes;
-    void *instance;
+    struct fake_conn conn;
     struct dsql_pg_framer in;
     struct dsql_strbuf out;
     char names[NAMES][DSQL_SERVER_NAME_MAX];
     size_t name_count;
     enum dsql_pg_tx tx;
     bool skipping, copying, copying_simple;
+    bool lost;                /* it does nothing more */
+    uint64_t number;          /* no other one has it */
+    struct settings settings; /* in force */
+    char unnamed[SQL_MAX];    /* the proxy's own text, if that is the unnamed statement */
+    bool unnamed_bound;       /* the portal without a name is of that */
 };
 
 struct client {
@@ -48,6 +62,11 @@ struct client {
     bool garbled; /* what it sent can't be followed */
     char last;    /* the type of the message that it heard last */
     bool got_ready;
+    uint64_t number;             /* of the server at which its last statement was run */
+    struct settings told;        /* by SETs that it was told of, */
+    struct settings committed;   /* and by those of transactions that have ended */
+    struct settings run[UNTOLD]; /* by SETs that it was not told of yet */
+    size_t run_count;
 };
 
 static struct world {
@@ -58,6 +77,7 @@ static struct world {
     struct server servers[SERVERS];
     struct client clients[CLIENTS];
     struct dsql_pg_limits limits;
+    uint64_t servers_begun;
     uint32_t random;
     uint8_t mode;
 } w;
@@ -70,127 +90,51 @@ static unsigned chance(unsigned n)
 
 /* -- The pool. */
 
-enum dsql_rc __wrap_dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn);
-void __wrap_dsql_pool_return(struct dsql_conn *conn);
-void __wrap_dsql_pool_discard(struct dsql_conn *conn);
-void __wrap_dsql_pool_discard_as(struct dsql_conn *conn, enum dsql_discard reason);
-void __wrap_dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats);
-PGconn *__wrap_dsql_conn_pg(struct dsql_conn *conn);
-int __wrap_PQregisterEventProc(PGconn *pg, PGEventProc proc, const char *name, void *arg);
-int __wrap_PQsetInstanceData(PGconn *pg, PGEventProc proc, void *data);
-void *__wrap_PQinstanceData(const PGconn *pg, PGEventProc proc);
-int __wrap_PQsocket(const PGconn *pg);
-void *__wrap_PQsslStruct(PGconn *pg, const char *name);
-
-static void pair(int *near, int *far)
-{
-    int fds[2];
-    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
-    assert(!failed);
-    *near = fds[0];
-    *far = fds[1];
-}
-
 static void server_begin(struct server *server)
 {
-    *server = (struct server){.tx = DSQL_PG_IDLE};
-    pair(&server->near, &server->far);
+    *server = (struct server){.tx = DSQL_PG_IDLE, .number = ++w.servers_begun};
+    fake_conn_begin(&server->conn);
+    memset(server->settings.of, 'v', DSQL_SETTINGS);
     dsql_pg_framer_init(&server->in, &w.limits);
     dsql_strbuf_init_heap(&server->out, BOX);
 }
 
 static void server_end(struct server *server)
 {
-    if (server->closes) {
-        PGEventConnDestroy info = {(PGconn *)(void *)server};
-        (void)server->closes(PGEVT_CONNDESTROY, &info, NULL);
-    }
-    close(server->near);
-    close(server->far);
+    fake_conn_end(&server->conn);
     dsql_pg_framer_fini(&server->in);
     dsql_strbuf_fini(&server->out);
 }
 
-enum dsql_rc __wrap_dsql_checkout_try(struct dsql_pool *pool, struct dsql_conn **conn)
+static struct fake_conn *take_conn(void)
 {
-    assert(pool == &w.pool);
     for (size_t i = 0, at = chance(SERVERS); i < SERVERS; i++, at = (at + 1) % SERVERS)
-        if (!w.servers[at].lent) {
-            w.servers[at].lent = true;
-            *conn = (struct dsql_conn *)(void *)&w.servers[at];
-            return DSQL_OK;
-        }
-    abort(); /* each client has one at most */
+        if (!w.servers[at].conn.lent)
+            return &w.servers[at].conn;
+    return NULL;
 }
 
-void __wrap_dsql_pool_return(struct dsql_conn *conn)
+static void returned(struct fake_conn *conn)
 {
-    struct server *server = (struct server *)(void *)conn;
-    assert(server->lent);
+    const struct server *server = DSQL_CONTAINER_OF(conn, struct server, conn);
     if (!(w.mode & MODE_WILD)) /* X2: nothing is under way on it */
         assert(server->tx == DSQL_PG_IDLE && !server->skipping && !server->copying);
-    server->lent = false;
 }
 
-void __wrap_dsql_pool_discard_as(struct dsql_conn *conn, enum dsql_discard reason)
+static void discarded(struct fake_conn *conn)
 {
-    struct server *server = (struct server *)(void *)conn;
-    (void)reason;
-    assert(server->lent);
+    struct server *server = DSQL_CONTAINER_OF(conn, struct server, conn);
     server_end(server);
     server_begin(server);
 }
 
-void __wrap_dsql_pool_discard(struct dsql_conn *conn)
-{
-    __wrap_dsql_pool_discard_as(conn, DSQL_DISCARD_BROKEN);
-}
-
-void __wrap_dsql_pool_stats(struct dsql_pool *pool, struct dsql_pool_stats *stats)
-{
-    assert(pool == &w.pool);
-    *stats = (struct dsql_pool_stats){.opens = SERVERS};
-}
-
-PGconn *__wrap_dsql_conn_pg(struct dsql_conn *conn)
-{
-    return (PGconn *)(void *)conn;
-}
-
-int __wrap_PQregisterEventProc(PGconn *pg, PGEventProc proc, const char *name, void *arg)
-{
-    (void)name;
-    (void)arg;
-    ((struct server *)(void *)pg)->closes = proc;
-    return 1;
-}
-
-int __wrap_PQsetInstanceData(PGconn *pg, PGEventProc proc, void *data)
-{
-    (void)proc;
-    ((struct server *)(void *)pg)->instance = data;
-    return 1;
-}
-
-void *__wrap_PQinstanceData(const PGconn *pg, PGEventProc proc)
-{
-    (void)proc;
-    return ((const struct server *)(const void *)pg)->instance;
-}
-
-int __wrap_PQsocket(const PGconn *pg)
-{
-    return ((const struct server *)(const void *)pg)->near;
-}
-
-void *__wrap_PQsslStruct(PGconn *pg, const char *name)
-{
-    (void)pg;
-    (void)name;
-    return NULL;
-}
-
 /* -- The model of a server. */
+
+static bool is_of_settings(struct dsql_span text)
+{
+    return dsql_span_starts(text, DSQL_SPAN("select pg_catalog.")) ||
+           dsql_span_starts(text, DSQL_SPAN("select 1 operator"));
+}
 
 static bool is_proxys(struct dsql_span name)
 {
@@ -244,6 +188,12 @@ static bool do_parse(struct server *server, const struct dsql_pg_parse *parse)
         say_error(server, "already exists", parse->name);
         return false;
     }
+    if (parse->name.len == 0) {
+        bool ours = is_of_settings(parse->query);
+        assert(parse->query.len < SQL_MAX || !ours);
+        (void)snprintf(server->unnamed, SQL_MAX, "%.*s", ours ? (int)parse->query.len : 0,
+                       parse->query.len ? parse->query.ptr : "");
+    }
     if (parse->name.len > 0 && parse->name.len < DSQL_SERVER_NAME_MAX)
         memcpy(server->names[server->name_count++], parse->name.ptr, parse->name.len);
     dsql_pg_put_empty(&server->out, DSQL_PG_BE_PARSE_COMPLETE);
@@ -262,7 +212,8 @@ static void forget(struct server *server, struct dsql_span name)
 static bool is_there(struct server *server, struct dsql_span name)
 {
     bool there = name.len == 0 || name_at(server, name) < server->name_count;
-    assert(there || !is_proxys(name)); /* F1 */
+    /* F1. A guard is not there where settings are not in place. */
+    assert(there || !is_proxys(name) || dsql_span_starts(name, DSQL_SPAN("dsql proxy guard")));
     if (!there)
         say_error(server, "does not exist", name);
     return there;
@@ -274,9 +225,106 @@ static void put_settings(struct server *server)
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, DSQL_PG_BE_DATA_ROW);
     dsql_pg_msg_count(&msg, DSQL_SETTINGS);
     for (size_t i = 0; i < DSQL_SETTINGS; i++)
-        dsql_pg_msg_value(
-            &msg, (struct dsql_pg_value){.bytes = chance(8) ? DSQL_SPAN("v") : DSQL_SPAN("other")});
+        dsql_pg_msg_value(&msg, (struct dsql_pg_value){.bytes = {&server->settings.of[i], 1}});
     dsql_pg_msg_end(&msg);
+}
+
+static void listen_to(struct client *client);
+
+/* Whose connection it is; NULL: of none whose settings are followed. */
+static struct client *client_of(const struct server *server)
+{
+    const struct dsql_server *known = server->conn.instance;
+    for (size_t i = 0; !(w.mode & (MODE_WILD | MODE_LOGIN)) && known && i < CLIENTS; i++)
+        if (w.clients[i].is == known->client && known->client)
+            return &w.clients[i];
+    return NULL;
+}
+
+/* A statement of a client's is run: F4. */
+static void note_run(struct server *server, bool sets)
+{
+    struct client *client = client_of(server);
+    if (!client)
+        return;
+    listen_to(client);
+    if (client->number != server->number) { /* what it was not told of before is lost */
+        client->number = server->number;
+        client->told = client->committed;
+        client->run_count = 0;
+    }
+    const struct settings *wanted =
+        client->run_count > 0 ? &client->run[client->run_count - 1] : &client->told;
+    assert(memcmp(wanted, &server->settings, sizeof(*wanted)) == 0);
+    if (!sets || w.mode & MODE_RETRIES)
+        return;
+    server->settings.of[chance(DSQL_SETTINGS)] = (char)('a' + chance(3));
+    assert(client->run_count < UNTOLD);
+    client->run[client->run_count++] = server->settings;
+}
+
+/* What a client hears of its settings. */
+static void note_heard(struct client *client, const struct dsql_pg_piece *piece)
+{
+    bool sets = piece->type == DSQL_PG_BE_COMMAND_COMPLETE &&
+                dsql_span_eq(piece->body, (struct dsql_span){SETS, sizeof(SETS)});
+    if (sets && client->run_count > 0) {
+        client->told = client->run[0];
+        memmove(client->run, client->run + 1, --client->run_count * sizeof(client->run[0]));
+    }
+    if (piece->type == DSQL_PG_BE_ERROR && memmem(piece->body.ptr, piece->body.len, "C0800", 5))
+        client->told = client->committed;
+    if (piece->type == DSQL_PG_BE_READY && piece->body.len == 1 &&
+        piece->body.ptr[0] == DSQL_PG_IDLE)
+        client->committed = client->told;
+}
+
+/* Calls `each` for every "_setting('NAME'" and "_config('NAME'" of a text with the value behind it.
+ * The values of the model have one letter. */
+static bool each_setting(struct dsql_span text, struct server *server,
+                         bool (*each)(struct server *server, size_t i, char value))
+{
+    bool all = true;
+    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+        char name[64];
+        int len = snprintf(name, sizeof(name), "('%s'", dsql_parameter_name(i));
+        const char *at = memmem(text.ptr, text.len, name, (size_t)len);
+        const char *end = text.ptr + text.len;
+        const char *quote = at ? memchr(at + len, '\'', (size_t)(end - at - len)) : NULL;
+        assert(!at || (quote && quote + 2 < end && quote[2] == '\''));
+        all = (!at || each(server, i, quote[1])) && all;
+    }
+    return all;
+}
+
+static bool set_one(struct server *server, size_t i, char value)
+{
+    server->settings.of[i] = value;
+    return true;
+}
+
+static bool is_one(struct server *server, size_t i, char value)
+{
+    return server->settings.of[i] == value;
+}
+
+/* A statement of the proxy's about settings; false: an error. */
+static bool run_settings(struct server *server, struct dsql_span text)
+{
+    bool checks = dsql_span_starts(text, DSQL_SPAN("select 1 operator"));
+    bool reads = dsql_span_starts(text, DSQL_SPAN("select pg_catalog.current_setting"));
+    if (fails(server))
+        return false;
+    if (checks && !each_setting(text, server, is_one)) {
+        say_error(server, "is by zero", DSQL_SPAN("x"));
+        return false;
+    }
+    if (reads)
+        put_settings(server);
+    else if (!checks)
+        (void)each_setting(text, server, set_one);
+    dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
+    return true;
 }
 
 static void put_copy(struct server *server, uint8_t type)
@@ -292,11 +340,8 @@ static bool run(struct server *server, struct dsql_span text)
 {
     static const char *const tags[] = {"SELECT 1", "INSERT 0 1", "UPDATE 1", "SHOW",
                                        "SET",      "RESET",      "PREPARE",  "EXPLAIN"};
-    if (memmem(text.ptr, text.len, "current_setting", 15)) {
-        put_settings(server);
-        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
-        return true;
-    }
+    if (is_of_settings(text))
+        return run_settings(server, text);
     if (dsql_span_eq_nocase(text, DSQL_SPAN("rollback")) ||
         dsql_span_eq_nocase(text, DSQL_SPAN("commit"))) {
         server->tx = DSQL_PG_IDLE;
@@ -308,7 +353,11 @@ static bool run(struct server *server, struct dsql_span text)
             say_error(server, "is ignored", DSQL_SPAN("x"));
         return false;
     }
-    if (dsql_span_starts(text, DSQL_SPAN("DEALLOCATE \""))) {
+    bool sets = dsql_span_starts(text, DSQL_SPAN("select set_config"));
+    note_run(server, sets);
+    if (sets) {
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN(SETS));
+    } else if (dsql_span_starts(text, DSQL_SPAN("DEALLOCATE \""))) {
         struct dsql_span name = dsql_span_from(text, 12);
         name.len--;
         if (!is_there(server, name))
@@ -340,6 +389,8 @@ static void end_segment(struct server *server)
 
 static void do_query(struct server *server, struct dsql_span text)
 {
+    server->unnamed[0] = '\0';
+    server->unnamed_bound = false;
     (void)run(server, text);
     server->copying_simple = server->copying;
     if (!server->copying)
@@ -355,6 +406,8 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
     case DSQL_PG_FE_BIND:
         if (!is_there(server, msg->bind.statement) || fails(server))
             return false;
+        if (msg->bind.portal.len == 0)
+            server->unnamed_bound = msg->bind.statement.len == 0 && server->unnamed[0];
         dsql_pg_put_empty(&server->out, DSQL_PG_BE_BIND_COMPLETE);
         return true;
     case DSQL_PG_FE_DESCRIBE:
@@ -374,6 +427,8 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
         dsql_pg_put_empty(&server->out, DSQL_PG_BE_CLOSE_COMPLETE);
         return true;
     default:
+        if (msg->execute.portal.len == 0 && server->unnamed_bound)
+            return run_settings(server, dsql_span_of(server->unnamed));
         return run(server, dsql_span_eq(msg->execute.portal, DSQL_SPAN("b"))
                                ? DSQL_SPAN("copy")
                                : DSQL_SPAN("select")) ||
@@ -410,9 +465,8 @@ static void do_message(struct server *server, const struct dsql_pg_piece *piece)
         return;
     if (piece->type == DSQL_PG_FE_SYNC) {
         end_segment(server);
-    } else if (piece->type == DSQL_PG_FE_TERMINATE) {
-        server->ended = true;
-    } else if (server->skipping || piece->type == DSQL_PG_FE_FLUSH) {
+    } else if (server->skipping || piece->type == DSQL_PG_FE_FLUSH ||
+               piece->type == DSQL_PG_FE_TERMINATE) {
         return;
     } else if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err) ||
                msg.type == DSQL_PG_FE_FUNCTION_CALL) {
@@ -443,14 +497,20 @@ static void serve(struct server *server)
     struct dsql_pg_piece piece;
     struct dsql_err err;
     ssize_t n;
-    while ((n = recv(server->far, chunk, sizeof(chunk), 0)) > 0) {
+    while ((n = recv(server->conn.far, chunk, sizeof(chunk), 0)) > 0) {
         struct dsql_span in = {chunk, (size_t)n};
-        while (!(w.mode & MODE_WILD) && !dsql_pg_framer_next(&server->in, &in, &piece, &err) &&
-               piece.ready)
+        while (!(w.mode & MODE_WILD) && !server->lost &&
+               !dsql_pg_framer_next(&server->in, &in, &piece, &err) && piece.ready) {
             do_message(server, &piece);
+            server->lost = w.mode & MODE_LOSES && chance(30) == 0;
+        }
     }
-    send_all(server->far, dsql_strbuf_span(&server->out));
+    /* What it said last may be lost with it. */
+    if (!server->lost || chance(2))
+        send_all(server->conn.far, dsql_strbuf_span(&server->out));
     dsql_strbuf_clear(&server->out);
+    if (server->lost)
+        (void)shutdown(server->conn.far, SHUT_RDWR);
 }
 
 /* -- Clients. */
@@ -465,24 +525,15 @@ static bool is_gone(const struct client *client)
 
 static void client_begin(struct client *client)
 {
-    struct dsql_client *made = calloc(1, sizeof(*made));
-    int near;
-    *client = (struct client){.is = made};
-    pair(&near, &client->far);
+    int far;
+    struct dsql_client *made = fake_client_begin(&w.proxy, &far);
+    *client = (struct client){.is = made, .far = far};
+    memset(client->told.of, 'v', DSQL_SETTINGS);
+    client->committed = client->told;
     dsql_pg_framer_init(&client->heard, &w.proxy.server_limits);
-    assert(made != NULL);
-    made->proxy = &w.proxy;
     made->known = !(w.mode & MODE_LOGIN) || chance(2);
-    DSQL_LINK(w.proxy.clients, made);
-    w.proxy.client_count++;
-    dsql_client_begin(made, near);
-    if (w.mode & MODE_LOGIN)
-        return;
-    made->state = DSQL_CLIENT_ACTIVE;
-    made->role = &w.proxy.roles[0];
-    made->settings = dsql_settings_ref(made->role->base);
-    made->initial = dsql_settings_ref(made->role->base);
-    dsql_pg_framer_expect(&made->in, &w.proxy.client_limits);
+    if (!(w.mode & MODE_LOGIN))
+        fake_client_admit(made, made->proxy->roles[0].base);
 }
 
 static void client_end(struct client *client)
@@ -502,6 +553,7 @@ static void listen_to(struct client *client)
         while (!(w.mode & (MODE_WILD | MODE_LOGIN)) &&
                !dsql_pg_framer_next(&client->heard, &in, &piece, &err) && piece.ready) {
             client->last = (char)piece.type;
+            note_heard(client, &piece);
             client->got_ready |= piece.type == DSQL_PG_BE_READY;
             if (piece.type == DSQL_PG_BE_ERROR && !client->garbled) /* F2 */
                 assert(!memmem(piece.body.ptr, piece.body.len, "dsql proxy", 10));
@@ -568,18 +620,6 @@ static void put_from_menu(struct dsql_strbuf *out, uint8_t what, uint8_t how)
 
 /* -- The world. */
 
-static struct dsql_settings *some_settings(void)
-{
-    struct dsql_settings *made = calloc(1, sizeof(*made));
-    assert(made != NULL);
-    made->refs = 1;
-    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
-        made->values[i] = strdup("v");
-        assert(made->values[i] != NULL);
-    }
-    return made;
-}
-
 static void drop_line(void *arg, enum dsql_log_level level, const char *line, size_t len)
 {
     (void)arg;
@@ -595,34 +635,25 @@ static void world_begin(uint8_t mode, uint8_t seed)
     struct dsql_proxy *proxy = &w.proxy;
     w.mode = mode;
     w.random = seed;
+    fake_pool = (struct fake_pool){take_conn, returned, discarded};
     dsql_manual_clock_init(&w.clock, (struct dsql_wall){0});
     (void)snprintf(w.pool.options.connection.user, sizeof(w.pool.options.connection.user), "app");
     dsql_log_init(&w.log, &w.clock.clock, drop_line, NULL);
-    *proxy = (struct dsql_proxy){.log = &w.log,
-                                 .loopback = {.fd = -1},
-                                 .local = {.fd = -1},
-                                 .wake = {.fd = -1},
-                                 .gone_lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .role_count = 1};
-    proxy->options = (struct dsql_proxy_options){.clients_max = 10,
-                                                 .strict = mode & MODE_STRICT,
-                                                 .retries = mode & MODE_RETRIES ? 2 : 0,
-                                                 .login_ns = DSQL_S,
-                                                 .clock = &w.clock.clock,
-                                                 .operators = "app"};
+    const struct dsql_proxy_options options = {.clients_max = 10,
+                                               .strict = mode & MODE_STRICT,
+                                               .retries = mode & MODE_RETRIES ? 2 : 0,
+                                               .login_ns = DSQL_S,
+                                               .clock = &w.clock.clock,
+                                               .operators = "app"};
+    fake_proxy_begin(proxy, &options, &w.pool, &w.log);
     if (mode & MODE_LOGIN)
         memcpy(proxy->options.users_file, "users", 5);
-    dsql_pg_limits_session(&proxy->client_limits, DSQL_PG_FRONTEND, 1 << 16);
     dsql_pg_limits_set(&proxy->login_limits, DSQL_PG_FE_PASSWORD, DSQL_SCRAM_MESSAGE_MAX,
                        DSQL_SCRAM_MESSAGE_MAX);
-    dsql_pg_limits_session(&proxy->server_limits, DSQL_PG_BACKEND, 1 << 20);
     dsql_pg_limits_session(&w.limits, DSQL_PG_FRONTEND, 1 << 20);
     bool failed =
-        dsql_loop_init(&proxy->loop, proxy->options.clock, &err) ||
         dsql_users_parse((struct dsql_span){users, sizeof(users) - 1}, &proxy->users, &err);
     assert(!failed);
-    proxy->roles[0] =
-        (struct dsql_proxy_role){.proxy = proxy, .pool = &w.pool, .base = some_settings()};
     for (size_t i = 0; i < SERVERS; i++)
         server_begin(&w.servers[i]);
     for (size_t i = 0; i < CLIENTS; i++)
@@ -717,10 +748,10 @@ static void step(struct dsql_span *rest)
         break;
     case 1:
         if (w.mode & MODE_WILD)
-            send_all(server->far, take(rest, many));
+            send_all(server->conn.far, take(rest, many));
         break;
     case 2:
-        (void)shutdown(many % 2 ? server->far : client->far, many & 2 ? SHUT_RDWR : SHUT_WR);
+        (void)shutdown(many % 2 ? server->conn.far : client->far, many & 2 ? SHUT_RDWR : SHUT_WR);
         client->garbled |= many % 2 == 0;
         break;
     default:

@@ -268,6 +268,27 @@ TEST(a_startup_packet_in_parts_comes_whole)
     dsql_pg_framer_fini(&framer);
 }
 
+TEST(part_of_a_message_can_be_taken_back)
+{
+    static const struct dsql_span message = {"Q\0\0\0\6a", 7};
+    for (size_t cut = 0; cut < message.len; cut++) {
+        struct dsql_pg_framer framer;
+        STRBUF(back, 16);
+        dsql_pg_framer_init(&framer, &session);
+        struct dsql_span in = dsql_span_first(message, cut);
+        assert_false(next_ok(&framer, &in).ready);
+        dsql_pg_framer_unread(&framer, &back);
+        assert_span(dsql_strbuf_span(&back), dsql_span_first(message, cut));
+        assert_true(dsql_pg_framer_is_between(&framer));
+        assert_null(framer.held);
+        in = message;
+        assert_span(next_ok(&framer, &in).raw, message);
+        dsql_pg_framer_unread(&framer, &back); /* nothing: it was handed out */
+        assert_int_equal(back.len, cut);
+        dsql_pg_framer_fini(&framer);
+    }
+}
+
 TEST(limits_are_set_by_type)
 {
     struct dsql_pg_limits limits = session;
@@ -313,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_short_message_is_held_in_no_more_than_it_needs),
         cmocka_unit_test(a_connection_goes_through_its_phases),
         cmocka_unit_test(a_startup_packet_in_parts_comes_whole),
+        cmocka_unit_test(part_of_a_message_can_be_taken_back),
         cmocka_unit_test(limits_are_set_by_type),
         cmocka_unit_test(each_type_stands_once),
     };
