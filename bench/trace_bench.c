@@ -27,17 +27,18 @@ static void answer(struct dsql_trace *trace, struct dsql_keeper *keeper,
                    const struct dsql_keeper_step *step)
 {
     if (step->what == DSQL_KEEPER_SLOTS)
-        (void)tell(
-            trace, keeper,
-            (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS, .count = SLOTS, .rate = 1000});
+        (void)tell(trace, keeper,
+                   (struct dsql_keeper_call){
+                       .kind = DSQL_KEEPER_CALL_SLOTS, .count = SLOTS, .rate = 1000});
     else if (step->what == DSQL_KEEPER_PERMIT)
-        (void)tell(trace, keeper, (struct dsql_keeper_call){.kind = DSQL_CALL_PERMIT, .yes = true});
+        (void)tell(trace, keeper,
+                   (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PERMIT, .yes = true});
     else if (step->what == DSQL_KEEPER_PREPARE)
         (void)tell(trace, keeper,
-                   (struct dsql_keeper_call){.kind = DSQL_CALL_PREPARED, .yes = true});
+                   (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PREPARED, .yes = true});
     else if (step->what == DSQL_KEEPER_CLAIM || step->what == DSQL_KEEPER_TAKE)
         (void)tell(trace, keeper,
-                   (struct dsql_keeper_call){.kind = DSQL_CALL_CLAIMED, .slot = step->slot});
+                   (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLAIMED, .slot = step->slot});
 }
 
 /* Connections of 100 ms that are opened, replaced and closed, with a turn each millisecond. */
@@ -46,14 +47,16 @@ static void turn(struct dsql_trace *trace, struct dsql_keeper *keeper, struct ds
     struct dsql_keeper_step steps[4 * SLOTS];
     size_t count = 0;
     pthread_mutex_lock(&lock);
-    (void)tell(trace, keeper, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN, .now = now});
+    (void)tell(trace, keeper, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_TURN, .now = now});
     do {
-        steps[count] = tell(trace, keeper, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
+        steps[count] =
+            tell(trace, keeper, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_NEXT}).step;
         answer(trace, keeper, &steps[count]);
     } while (steps[count++].what != DSQL_KEEPER_SLEEP && count < DSQL_COUNT_OF(steps));
     for (size_t i = 0; i < count; i++) {
         struct dsql_keeper_call call = {.slot = steps[i].slot, .now = now};
-        call.kind = steps[i].what == DSQL_KEEPER_OPEN ? DSQL_CALL_OPENED : DSQL_CALL_CLOSED;
+        call.kind =
+            steps[i].what == DSQL_KEEPER_OPEN ? DSQL_KEEPER_CALL_OPENED : DSQL_KEEPER_CALL_CLOSED;
         if (steps[i].what == DSQL_KEEPER_OPEN || steps[i].what == DSQL_KEEPER_CLOSE)
             (void)tell(trace, keeper, call);
     }

@@ -175,10 +175,10 @@ struct dsql_script_call {
 
 /* Why a call of a script failed. */
 enum dsql_script_why {
-    DSQL_WHY_OTHER,     /* err says what it was */
-    DSQL_WHY_WRONG,     /* the row does not hold what was expected */
-    DSQL_WHY_MISSING,   /* there is no such row */
-    DSQL_WHY_DUPLICATE, /* a row with this key exists */
+    DSQL_SCRIPT_OTHER,     /* err says what it was */
+    DSQL_SCRIPT_WRONG,     /* the row does not hold what was expected */
+    DSQL_SCRIPT_MISSING,   /* there is no such row */
+    DSQL_SCRIPT_DUPLICATE, /* a row with this key exists */
 };
 
 /* Zero it before its first use; dsql_result_fini(&found) at the end. */

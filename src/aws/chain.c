@@ -133,12 +133,12 @@ static enum dsql_rc fetch(struct dsql_credentials_source *self, int cancel_fd,
         p.profile_named = named != NULL;
         p.profile = dsql_span_of(named ? named : "default");
     }
-    char *memory = malloc(DSQL_ANSWER_MAX);
+    char *memory = malloc(DSQL_PROVIDER_ANSWER_MAX);
     if (!memory)
         return dsql_err_set(err, DSQL_NO_MEMORY, "out of memory");
-    dsql_strbuf_init(&p.answer, memory, DSQL_ANSWER_MAX);
+    dsql_strbuf_init(&p.answer, memory, DSQL_PROVIDER_ANSWER_MAX);
     enum dsql_rc rc = fetch_with(chain, &profiles, &p, keys, err);
-    explicit_bzero(memory, DSQL_ANSWER_MAX);
+    explicit_bzero(memory, DSQL_PROVIDER_ANSWER_MAX);
     free(memory);
     return rc;
 }

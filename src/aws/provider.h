@@ -14,7 +14,7 @@
 #include "aws/profile.h"
 #include "base/clock.h"
 
-enum { DSQL_ANSWER_MAX = 64 * 1024 }; /* of a metadata service, of STS, of a command */
+enum { DSQL_PROVIDER_ANSWER_MAX = 64 * 1024 }; /* of a metadata service, of STS, of a command */
 
 struct dsql_provider_limits {
     int64_t http_ns;     /* for one request to STS or the container's endpoint */
@@ -34,7 +34,8 @@ struct dsql_provider {
     const struct dsql_clock *clock;
     struct dsql_provider_limits limits;
     int cancel_fd;
-    struct dsql_strbuf answer; /* over memory of DSQL_ANSWER_MAX that is wiped after the fetch */
+    struct dsql_strbuf
+        answer; /* over memory of DSQL_PROVIDER_ANSWER_MAX that is wiped after the fetch */
 };
 
 typedef enum dsql_rc dsql_provider_fn(struct dsql_provider *p, struct dsql_keys *keys,
@@ -60,8 +61,9 @@ enum dsql_rc dsql_provider_failed(enum dsql_rc rc, struct dsql_err *err, const c
 /* Where a container's credentials are: DSQL_NOT_FOUND if nowhere; DSQL_INVALID if AWS's rules do
  * not allow the host: https anywhere, http only on this machine and the addresses of ECS and EKS.
  */
-DSQL_MUST_USE enum dsql_rc dsql_container_url(const struct dsql_aws_env *env,
-                                              struct dsql_strbuf *url, struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_provider_container_url(const struct dsql_aws_env *env,
+                                                       struct dsql_strbuf *url,
+                                                       struct dsql_err *err);
 
 /* Loopback or link-local: never through a proxy. */
 bool dsql_url_is_local(const struct dsql_url *url);

@@ -35,8 +35,8 @@ static bool is_container_host(struct dsql_span host)
            dsql_span_eq_nocase(host, DSQL_SPAN("fd00:ec2::23"));
 }
 
-enum dsql_rc dsql_container_url(const struct dsql_aws_env *env, struct dsql_strbuf *url,
-                                struct dsql_err *err)
+enum dsql_rc dsql_provider_container_url(const struct dsql_aws_env *env, struct dsql_strbuf *url,
+                                         struct dsql_err *err)
 {
     const char *relative = dsql_aws_env_get(env, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const char *full = dsql_aws_env_get(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -110,7 +110,7 @@ enum dsql_rc dsql_provider_container(struct dsql_provider *p, struct dsql_keys *
     struct dsql_secret token = {0};
     int status = 0;
     dsql_strbuf_init(&url, memory, sizeof(memory));
-    enum dsql_rc rc = dsql_container_url(p->env, &url, err);
+    enum dsql_rc rc = dsql_provider_container_url(p->env, &url, err);
     if (rc == DSQL_NOT_FOUND)
         return rc;
     if (!rc)

@@ -201,7 +201,7 @@ static json_t *connect_request(const struct dsql_lease_place *p, const struct ds
                   dsql_ddb_number(op->count), ":nowms", dsql_ddb_number(p->now.ns / DSQL_MS),
                   ":ttl", dsql_ddb_number(p->now.ns / DSQL_S + DSQL_LEASE_TTL_S));
     json_t *body =
-        merged(dsql_budget_key(p->table, DSQL_CONNECT_PREFIX, p->endpoint, suffix), rest);
+        merged(dsql_budget_key(p->table, DSQL_LEASE_CONNECT_PREFIX, p->endpoint, suffix), rest);
     if (body && op->kind == DSQL_LEASES_CONNECT &&
         (json_object_set_new(body, "ConditionExpression",
                              json_string("attribute_not_exists(#cnt) OR #cnt <= :most")) ||

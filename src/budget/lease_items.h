@@ -19,7 +19,7 @@
 
 #define DSQL_LEASE_COUNTER_PREFIX "dsqllease_counter#"
 #define DSQL_LEASE_PREFIX         "dsqllease#"
-#define DSQL_CONNECT_PREFIX       "dsqlconnect#"
+#define DSQL_LEASE_CONNECT_PREFIX "dsqlconnect#"
 
 enum { DSQL_LEASE_TTL_S = 180 };
 

@@ -92,13 +92,13 @@ static enum dsql_rc unknown_option(const struct dsql_command *command, struct ds
                         command->name, dsql_shown(typed).text, command->name);
 }
 
-/* The place of an option in the table; DSQL_OPTIONS_MAX if it is not there. */
+/* The place of an option in the table; DSQL_COMMAND_OPTIONS_MAX if it is not there. */
 static size_t find_long(const struct dsql_command *command, struct dsql_span name)
 {
     for (size_t i = 0; i < command->option_count; i++)
         if (dsql_span_eq(name, dsql_span_of(command->options[i].name)))
             return i;
-    return DSQL_OPTIONS_MAX;
+    return DSQL_COMMAND_OPTIONS_MAX;
 }
 
 static size_t find_short(const struct dsql_command *command, char letter)
@@ -106,7 +106,7 @@ static size_t find_short(const struct dsql_command *command, char letter)
     for (size_t i = 0; i < command->option_count; i++)
         if (command->options[i].letter == letter)
             return i;
-    return DSQL_OPTIONS_MAX;
+    return DSQL_COMMAND_OPTIONS_MAX;
 }
 
 /* "--name", "--name=value" or "-n"; *used counts the words taken. */
@@ -121,12 +121,12 @@ static enum dsql_rc take_option(struct dsql_args *args, int argc, const char *co
         has_value = dsql_span_cut(dsql_span_from(word, 2), '=', &name, &value);
         at = find_long(command, name);
     } else {
-        at = word.len == 2 ? find_short(command, word.ptr[1]) : DSQL_OPTIONS_MAX;
+        at = word.len == 2 ? find_short(command, word.ptr[1]) : DSQL_COMMAND_OPTIONS_MAX;
         name = dsql_span_from(word, 1);
     }
-    if (at == DSQL_OPTIONS_MAX && is_long)
+    if (at == DSQL_COMMAND_OPTIONS_MAX && is_long)
         return unknown_option(command, name, err);
-    if (at == DSQL_OPTIONS_MAX)
+    if (at == DSQL_COMMAND_OPTIONS_MAX)
         return dsql_err_set(err, DSQL_INVALID, "'dsql %s' has no option %s; see 'dsql help %s'",
                             command->name, dsql_shown(word).text, command->name);
     const struct dsql_option *option = &command->options[at];
@@ -152,7 +152,8 @@ static enum dsql_rc take_option(struct dsql_args *args, int argc, const char *co
 enum dsql_rc dsql_args_parse(const struct dsql_command *command, int argc, const char *const *argv,
                              struct dsql_args *args, struct dsql_err *err)
 {
-    assert(command->option_count <= DSQL_OPTIONS_MAX && command->operands_max <= DSQL_ARGS_MAX);
+    assert(command->option_count <= DSQL_COMMAND_OPTIONS_MAX &&
+           command->operands_max <= DSQL_COMMAND_ARGS_MAX);
     struct dsql_args taken = {.command = command};
     bool only_operands = false;
     for (int i = 0; i < argc;) {
@@ -204,7 +205,7 @@ void dsql_complain_of_settings(const struct dsql_config_report *report)
 const char *dsql_args_get(const struct dsql_args *args, const char *name)
 {
     size_t at = find_long(args->command, dsql_span_of(name));
-    assert(at < DSQL_OPTIONS_MAX);
+    assert(at < DSQL_COMMAND_OPTIONS_MAX);
     return args->values[at];
 }
 

@@ -1,6 +1,6 @@
 #include "base/shown.h"
 #include "cli/commands.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 
 static int run(const struct dsql_args *args)
 {
@@ -9,7 +9,7 @@ static int run(const struct dsql_args *args)
                 dsql_shown_str(args->operands[0]).text);
         return DSQL_EXIT_USAGE;
     }
-    dsql_manual_bash(stdout);
+    dsql_help_bash(stdout);
     return DSQL_EXIT_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "base/shown.h"
 #include "base/strbuf.h"
 #include "cli/commands.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 #include "cli/reference.h"
 
 static const struct dsql_topic *find_topic(const char *name)
@@ -52,7 +52,7 @@ static enum dsql_rc show(const struct dsql_args *args, struct dsql_err *err)
     if (rc)
         return rc;
     if (!name) {
-        dsql_manual_overview(stdout);
+        dsql_help_overview(stdout);
         return DSQL_OK;
     }
     int words;
@@ -69,7 +69,7 @@ static enum dsql_rc show(const struct dsql_args *args, struct dsql_err *err)
     if (markdown)
         topic->markdown(stdout);
     else if (command)
-        dsql_manual_command(stdout, command);
+        dsql_help_command(stdout, command);
     else
         topic->plain(stdout);
     return DSQL_OK;
@@ -85,13 +85,13 @@ static int run(const struct dsql_args *args)
     else if (args->operand_count > 0 || dsql_args_has(args, "markdown"))
         rc = dsql_err_set(&err, DSQL_INVALID, "--man-pages writes all pages: it stands alone");
     else
-        rc = dsql_manual_write_pages(folder, &err);
+        rc = dsql_help_write_pages(folder, &err);
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }
 
 static void list_operands(FILE *out)
 {
-    dsql_manual_list_names(out, DSQL_SPAN(""));
+    dsql_help_list_names(out, DSQL_SPAN(""));
     for (size_t i = 0; i < dsql_topic_count; i++) {
         int words;
         if (!dsql_command_find(dsql_commands, dsql_command_count, 1, &dsql_topics[i].name, &words,
@@ -115,6 +115,6 @@ const struct dsql_command dsql_cmd_help = {
     .operands_max = 2,
     .list_operands = list_operands,
     DSQL_COMMAND_OPTIONS(options),
-    .reference = dsql_manual_list_references,
+    .reference = dsql_help_list_references,
     .run = run,
 };

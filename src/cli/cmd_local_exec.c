@@ -11,7 +11,7 @@
 /* In the child: the command with the endpoint's environment. */
 __attribute__((noreturn)) static void become_command(const struct dsql_args *args, char *env)
 {
-    char *rest = NULL, *argv[DSQL_ARGS_MAX + 1];
+    char *rest = NULL, *argv[DSQL_COMMAND_ARGS_MAX + 1];
     for (char *line = strtok_r(env, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         (void)putenv(line);
     /* A delay at the start is for fleets; no other process uses this endpoint. */
@@ -87,7 +87,7 @@ const struct dsql_command dsql_cmd_local_exec = {
         "\n"
         "    dsql local exec -- psql -c 'select 1'",
     .operands_min = 1,
-    .operands_max = DSQL_ARGS_MAX,
+    .operands_max = DSQL_COMMAND_ARGS_MAX,
     DSQL_COMMAND_OPTIONS(exec_options),
     .log_level = "error", /* the command's output is what the user wants to see */
     .run = run_exec,

@@ -78,7 +78,7 @@ const struct dsql_command dsql_cmd_local_fault = {
         "    dsql local fault drop=50%\n"
         "    dsql local fault clear",
     .operands_min = 1,
-    .operands_max = DSQL_ARGS_MAX,
+    .operands_max = DSQL_COMMAND_ARGS_MAX,
     .list_operands = list_operands,
     DSQL_COMMAND_OPTIONS(options),
     .reference = print_reference,

@@ -23,13 +23,13 @@ struct printer {
 
 /* What changes the pool is shown; what the keeper asks, and sleeps for the reason shown last, is
  * not. */
-static bool is_shown(struct printer *p, const struct dsql_replay_event *e)
+static bool is_shown(struct printer *p, const struct dsql_sim_replay_event *e)
 {
     const struct dsql_keeper_step *step = &e->reply->step;
     if (p->all)
         return true;
     switch (e->call->kind) {
-    case DSQL_CALL_NEXT:
+    case DSQL_KEEPER_CALL_NEXT:
         if (step->what == DSQL_KEEPER_SLEEP) {
             bool news = step->why != p->sleeping;
             p->sleeping = step->why;
@@ -37,27 +37,27 @@ static bool is_shown(struct printer *p, const struct dsql_replay_event *e)
         }
         return step->what == DSQL_KEEPER_OPEN || step->what == DSQL_KEEPER_CLOSE ||
                step->what == DSQL_KEEPER_CUT || step->what == DSQL_KEEPER_REPORT;
-    case DSQL_CALL_UNPREPARED:
-    case DSQL_CALL_OPENED:
-    case DSQL_CALL_FAILED:
-    case DSQL_CALL_ABANDONED:
-    case DSQL_CALL_DRAIN:
+    case DSQL_KEEPER_CALL_UNPREPARED:
+    case DSQL_KEEPER_CALL_OPENED:
+    case DSQL_KEEPER_CALL_FAILED:
+    case DSQL_KEEPER_CALL_ABANDONED:
+    case DSQL_KEEPER_CALL_DRAIN:
         return true;
-    case DSQL_CALL_TURN:
-    case DSQL_CALL_SLOTS:
-    case DSQL_CALL_CLAIMED:
-    case DSQL_CALL_PERMIT:
-    case DSQL_CALL_PREPARED:
-    case DSQL_CALL_CLOSED:
-    case DSQL_CALL_DISCARD:
-    case DSQL_CALL_DISCARD_NOW:
-    case DSQL_CALLS:
+    case DSQL_KEEPER_CALL_TURN:
+    case DSQL_KEEPER_CALL_SLOTS:
+    case DSQL_KEEPER_CALL_CLAIMED:
+    case DSQL_KEEPER_CALL_PERMIT:
+    case DSQL_KEEPER_CALL_PREPARED:
+    case DSQL_KEEPER_CALL_CLOSED:
+    case DSQL_KEEPER_CALL_DISCARD:
+    case DSQL_KEEPER_CALL_DISCARD_NOW:
+    case DSQL_KEEPER_CALLS:
         break;
     }
     return false;
 }
 
-static void print_event(void *arg, const struct dsql_replay_event *e)
+static void print_event(void *arg, const struct dsql_sim_replay_event *e)
 {
     struct printer *p = arg;
     char text[400];
@@ -68,21 +68,21 @@ static void print_event(void *arg, const struct dsql_replay_event *e)
         return;
     const struct dsql_slots *slots = &e->keeper->slots;
     dsql_strbuf_init(&sb, text, sizeof(text));
-    dsql_replay_describe(&sb, e);
+    dsql_sim_replay_describe(&sb, e);
     if (!p->json) {
         printf("%5lld.%06lld  %4u open %3u opening  %s\n", (long long)(e->at.ns / DSQL_S),
                (long long)(e->at.ns % DSQL_S / DSQL_US), slots->open, slots->opening, text);
         return;
     }
-    bool step = e->call->kind == DSQL_CALL_NEXT;
+    bool step = e->call->kind == DSQL_KEEPER_CALL_NEXT;
     printf(
         "{\"record\":%llu,\"at_ns\":%lld,\"what\":\"%s\",\"open\":%u,\"opening\":%u,\"text\":\"%s\"}\n",
         (unsigned long long)e->number, (long long)e->at.ns,
-        step ? dsql_keeper_do_name(e->reply->step.what) : dsql_call_name(e->call->kind),
+        step ? dsql_keeper_do_name(e->reply->step.what) : dsql_keeper_call_name(e->call->kind),
         slots->open, slots->opening, text); /* words of this program: nothing to escape */
 }
 
-static void print_summary(const struct dsql_replay *r, bool json)
+static void print_summary(const struct dsql_sim_replay *r, bool json)
 {
     char began[40];
     struct dsql_strbuf sb;
@@ -112,12 +112,12 @@ static void print_summary(const struct dsql_replay *r, bool json)
 }
 
 static enum dsql_rc write_page(const char *html, const char *path, struct dsql_span file,
-                               const struct dsql_replay *replay, struct dsql_err *err)
+                               const struct dsql_sim_replay *replay, struct dsql_err *err)
 {
     FILE *out = fopen(html, "we");
     enum dsql_rc rc = DSQL_OK;
     if (out)
-        rc = dsql_replay_page(file, path, replay, out, err);
+        rc = dsql_sim_replay_page(file, path, replay, out, err);
     if (!out || ferror(out) || fclose(out) != 0)
         return dsql_err_set(err, DSQL_IO, "%s: %s", dsql_shown_str(html).text, strerror(errno));
     return rc;
@@ -130,13 +130,13 @@ static int run(const struct dsql_args *args)
         .all = dsql_args_has(args, "all"),
         .json = dsql_args_has(args, "json"),
     };
-    struct dsql_replay replay;
+    struct dsql_sim_replay replay;
     struct dsql_err err = {0}, page_err = {0};
     struct dsql_span file = {0};
     if (dsql_trace_file_map(path, &file, &err))
         return dsql_complain(&err);
-    enum dsql_rc rc = dsql_replay(file, dsql_args_has(args, "quiet") ? NULL : print_event, &printer,
-                                  &replay, &err);
+    enum dsql_rc rc = dsql_sim_replay(file, dsql_args_has(args, "quiet") ? NULL : print_event,
+                                      &printer, &replay, &err);
     if (rc)
         dsql_trace_file_blame(path, &err);
     if (replay.records > 0)

@@ -256,7 +256,7 @@ const struct dsql_command dsql_cmd_sim_run = {
             "Ends with 1 if an assertion failed, and says which, when, and with which seed. The "
             "same seed gives the same run, to the byte.",
     .operands_min = 0,
-    .operands_max = DSQL_ARGS_MAX,
+    .operands_max = DSQL_COMMAND_ARGS_MAX,
     .list_operands = dsql_sim_library_list,
     DSQL_COMMAND_OPTIONS(options),
     .run = run,

@@ -12,7 +12,7 @@
 /* What the process ends with. */
 enum { DSQL_EXIT_OK = 0, DSQL_EXIT_FAILED = 1, DSQL_EXIT_USAGE = 2 };
 
-enum { DSQL_OPTIONS_MAX = 32, DSQL_ARGS_MAX = 256 };
+enum { DSQL_COMMAND_OPTIONS_MAX = 32, DSQL_COMMAND_ARGS_MAX = 256 };
 
 struct dsql_option {
     const char *name;  /* without the dashes */
@@ -49,8 +49,9 @@ struct dsql_command {
 /* The parsed command line. Everything points into argv. */
 struct dsql_args {
     const struct dsql_command *command;
-    const char *values[DSQL_OPTIONS_MAX]; /* by place in the command's table; NULL if not given */
-    const char *operands[DSQL_ARGS_MAX];
+    const char
+        *values[DSQL_COMMAND_OPTIONS_MAX]; /* by place in the command's table; NULL if not given */
+    const char *operands[DSQL_COMMAND_ARGS_MAX];
     size_t operand_count;
 };
 

@@ -41,8 +41,8 @@ static bool is_listed(struct dsql_span host, struct dsql_span names)
     return false;
 }
 
-bool dsql_http_host_allowed(struct dsql_span header, struct dsql_span listens_on,
-                            struct dsql_span names)
+bool dsql_httpd_host_allowed(struct dsql_span header, struct dsql_span listens_on,
+                             struct dsql_span names)
 {
     struct dsql_span host = without_port(header);
     if (host.len == 0)

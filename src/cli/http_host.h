@@ -14,7 +14,7 @@
  * localhost, the host that the endpoint listens on, or one of `names`, which are separated by
  * commas; '*' in it allows all.
  */
-bool dsql_http_host_allowed(struct dsql_span header, struct dsql_span listens_on,
-                            struct dsql_span names);
+bool dsql_httpd_host_allowed(struct dsql_span header, struct dsql_span listens_on,
+                             struct dsql_span names);
 
 #endif

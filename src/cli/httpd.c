@@ -119,8 +119,8 @@ static bool is_for_us(const struct dsql_httpd *httpd, const struct asked_for *as
 {
     return asked->count == 0 ||
            (asked->count == 1 &&
-            dsql_http_host_allowed(dsql_span_of(asked->host), dsql_span_of(httpd->host),
-                                   dsql_span_of(httpd->hosts)));
+            dsql_httpd_host_allowed(dsql_span_of(asked->host), dsql_span_of(httpd->host),
+                                    dsql_span_of(httpd->hosts)));
 }
 
 static void misdirected(struct dsql_httpd_reply *reply, const struct asked_for *asked)

@@ -5,7 +5,7 @@
 #include "base/duration.h"
 #include "base/shown.h"
 #include "cli/local_run.h"
-#include "pool/trust.h"
+#include "pool/roots.h"
 
 /* The caller's own keys, which must not stand on a command line. */
 static bool keys_option(const struct dsql_args *args, struct dsql_local_keys *keys,
@@ -112,6 +112,6 @@ enum dsql_rc dsql_local_read_options(const struct dsql_args *args, int64_t defau
     options->port = (uint16_t)port;
     options->no_wall = dsql_args_has(args, "no-wall");
     const char *roots = getenv("SSL_CERT_FILE"); /* the caller's own are to stay trusted */
-    options->roots = roots && access(roots, R_OK) == 0 ? roots : dsql_trust_bundle();
+    options->roots = roots && access(roots, R_OK) == 0 ? roots : dsql_roots_bundle();
     return ok ? DSQL_OK : DSQL_INVALID;
 }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 
 static bool is_word(const char *word, const char *a, const char *b)
 {
@@ -45,13 +45,13 @@ static int dispatch(int argc, const char *const *argv)
     const struct dsql_command *command =
         dsql_command_find(dsql_commands, dsql_command_count, argc, argv, &words, &err);
     if (command && wants_help(argc - words, argv + words)) {
-        dsql_manual_command(stdout, command);
+        dsql_help_command(stdout, command);
         return DSQL_EXIT_OK;
     }
     if (!command || dsql_args_parse(command, argc - words, argv + words, &args, &err))
         return dsql_complain(&err);
     if (!command->run) {
-        dsql_manual_command(stderr, command);
+        dsql_help_command(stderr, command);
         return DSQL_EXIT_USAGE;
     }
     set_log(command);
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     static const char *const help[] = {"help"}, *const version[] = {"version"};
     int status;
     if (argc < 2) {
-        dsql_manual_overview(stderr);
+        dsql_help_overview(stderr);
         status = DSQL_EXIT_USAGE;
     } else if (is_word(argv[1], "--help", "-h")) {
         status = dispatch(1, help);

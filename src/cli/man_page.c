@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/shown.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 #include "cli/reference.h"
 #include "dsql/version.h"
 
@@ -192,7 +192,7 @@ static enum dsql_rc write_page(const char *folder, const char *name,
     return DSQL_OK;
 }
 
-enum dsql_rc dsql_manual_write_pages(const char *folder, struct dsql_err *err)
+enum dsql_rc dsql_help_write_pages(const char *folder, struct dsql_err *err)
 {
     enum dsql_rc rc = write_page(folder, "dsql", NULL, err);
     for (size_t i = 0; i < dsql_command_count && !rc; i++) {

@@ -1,7 +1,7 @@
 #include "cli/reference.h"
 
 #include "cli/doctor.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 #include "config/config.h"
 #include "metrics/metrics.h"
 
@@ -34,7 +34,7 @@ static bool starts_group(size_t setting)
 
 void dsql_reference_config(FILE *out)
 {
-    dsql_manual_fill(
+    dsql_help_fill(
         out, 0,
         "Settings are environment variables. Durations are written as 11m, 45s, 250ms or 1h30m, "
         "switches as true or false. An empty variable counts as unset.");
@@ -48,8 +48,8 @@ void dsql_reference_config(FILE *out)
         if (starts_group(i))
             fprintf(out, "\n%s\n", dsql_settings[i].group);
         fprintf(out, "\n  %s\n", dsql_settings[i].variable);
-        dsql_manual_fill(out, 6, dsql_settings[i].doc);
-        dsql_manual_fill(out, 6, facts.ptr);
+        dsql_help_fill(out, 6, dsql_settings[i].doc);
+        dsql_help_fill(out, 6, facts.ptr);
     }
 }
 
@@ -115,7 +115,7 @@ static void metrics_plain(FILE *out)
         fprintf(out, "%s%s (%s; ", i ? "\n" : "", info->name, dsql_metric_type_name(info->type));
         add_labels(out, info);
         fputs(")\n", out);
-        dsql_manual_fill(out, 4, info->help);
+        dsql_help_fill(out, 4, info->help);
     }
 }
 
@@ -153,7 +153,7 @@ static void events_plain(FILE *out)
         fprintf(out, "%s%s (%s%s)\n", i ? "\n" : "", dsql_events[i].name,
                 dsql_log_level_name(dsql_events[i].level),
                 dsql_events[i].limited ? "; limited" : "");
-        dsql_manual_fill(out, 4, dsql_events[i].doc);
+        dsql_help_fill(out, 4, dsql_events[i].doc);
     }
     fprintf(out,
             "\nA limited event writes at most %d lines in %d seconds; the next one then carries\n"
@@ -188,9 +188,9 @@ static void findings_plain(FILE *out)
         const struct dsql_diagnosis_info *info = &dsql_diagnoses[i];
         fprintf(out, "%s%-4s  %s\n", i ? "\n" : "", dsql_doctor_state_name(info->state),
                 info->check);
-        dsql_manual_fill(out, 6, info->meaning);
+        dsql_help_fill(out, 6, info->meaning);
         if (info->todo[0])
-            dsql_manual_fill(out, 6, info->todo);
+            dsql_help_fill(out, 6, info->todo);
     }
 }
 

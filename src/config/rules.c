@@ -3,12 +3,12 @@
  * What depends on more than one setting. A value that was not chosen follows silently; a chosen one that has
  * to give way is reported. After these rules:
  *
- *   (C1) low_watermark <= target_ready <= max_open, warmup_target <= max_open, max_idle == max_open
- *   (C2) the shortest lifetime, base - jitter/2, is at least twice the guard window and positive
- *   (C3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard window
- *   (C4) no longest delay is shorter than the first one
- *   (C5) what is shared has a table, or the report has an error
- *   (C6) the budget is of a known kind, or the report has an error; its headroom leaves a connection
+ *   (CR1) low_watermark <= target_ready <= max_open, warmup_target <= max_open, max_idle == max_open
+ *   (CR2) the shortest lifetime, base - jitter/2, is at least twice the guard window and positive
+ *   (CR3) the longest lifetime, base + jitter/2, ends before the service's hour minus the guard window
+ *   (CR4) no longest delay is shorter than the first one
+ *   (CR5) what is shared has a table, or the report has an error
+ *   (CR6) the budget is of a known kind, or the report has an error; its headroom leaves a connection
  */
 /* clang-format on */
 #include "base/duration.h"

@@ -217,7 +217,7 @@ int64_t dsql_blocks_slots(const struct dsql_blocks *b, struct dsql_mono now)
     int64_t n = dsql_least(sure(b, DSQL_SLOTS), b->held.allow);
     return dsql_mono_before(now, b->held.fresh_until)
                ? n
-               : dsql_least(n, b->need.used); /* (K2), (K4) */
+               : dsql_least(n, b->need.used); /* (BL2), (BL4) */
 }
 
 static int64_t slots(const struct dsql_allowance *a, struct dsql_moment now)
@@ -294,7 +294,7 @@ struct dsql_blocks_slot_plan dsql_blocks_plan_slots(const struct dsql_blocks *b)
     return plan;
 }
 
-/* (K3) */
+/* (BL3) */
 static bool is_dead(const struct dsql_blocks *b, const struct dsql_blocks_seen *seen,
                     struct dsql_mono now)
 {

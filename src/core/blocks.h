@@ -21,11 +21,11 @@
  * that soon is *hurried*: it draws from the pot, takes what is free of its share of the rate, and
  * gives it back when it is done.
  *
- * Invariants: (K1) slots(), the flow and the purse never exceed what the owner's block holds, or
- * held when it was last heard of; (K2) permits are used only while the last confirmed beat is
- * younger than the TTL, and so is anything opened; (K3) a block is taken away from another owner
+ * Invariants: (BL1) slots(), the flow and the purse never exceed what the owner's block holds, or
+ * held when it was last heard of; (BL2) permits are used only while the last confirmed beat is
+ * younger than the TTL, and so is anything opened; (BL3) a block is taken away from another owner
  * only after its beat stood still for its TTL and two beats more of this owner's clock, with the
- * registry answering; (K4) no answer at all closes no connection; (K5) of two processes with one
+ * registry answering; (BL4) no answer at all closes no connection; (BL5) of two processes with one
  * identity only one goes on with it after both have written. Single-threaded.
  */
 #ifndef DSQL_CORE_BLOCKS_H
@@ -65,7 +65,7 @@ struct dsql_blocks_seen {
     struct dsql_mono since;
 };
 
-/* The other owners, sorted by id: a block that stands still too long is taken away (K3). */
+/* The other owners, sorted by id: a block that stands still too long is taken away (BL3). */
 struct dsql_blocks_others {
     struct dsql_blocks_seen *items;
     size_t count, room;
@@ -84,7 +84,7 @@ struct dsql_blocks_member {
     struct dsql_mono first_sent; /* the first JOIN of joins, or the first plain beat of the doubt */
 };
 
-/* What the table gives this owner, as far as we know (K1), and until when that may be used. */
+/* What the table gives this owner, as far as we know (BL1), and until when that may be used. */
 struct dsql_blocks_held {
     int64_t slots;
     int64_t flow;             /* thousandths of a permit, each second */
@@ -92,7 +92,7 @@ struct dsql_blocks_held {
     int64_t told_flow;        /* the flow that the table says this owner wants */
     int64_t allow;            /* slots to keep: fewer than `slots` when others lack their share */
     struct dsql_bucket purse; /* in thousandths of a permit */
-    struct dsql_mono fresh_until; /* (K2) */
+    struct dsql_mono fresh_until; /* (BL2) */
 };
 
 /* After a block is lost: connections in use that may stay a moment, for the next JOIN to cover. */

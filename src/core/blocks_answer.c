@@ -244,7 +244,7 @@ static void refused(struct dsql_blocks *b, struct dsql_mono now)
     } else {
         if (own || b->member.joined)
             dsql_blocks_forget_identity(b);
-        b->counts.copies += own != NULL; /* (K5) */
+        b->counts.copies += own != NULL; /* (BL5) */
         forget_block(b, now);
     }
     if (b->throttle.pending && b->view.rate < b->throttle.rate)

@@ -15,7 +15,7 @@
 
 /* clang-format off */
 /* name, text, which members of the call it uses, what it is replied */
-#define DSQL_CALL_TABLE(X)                                                                         \
+#define DSQL_KEEPER_CALL_TABLE(X)                                                                         \
     X(TURN,        "turn",        NOW | COUNT,       NOTHING)                                      \
     X(NEXT,        "next",        0,                 STEP)                                         \
     X(SLOTS,       "slots",       COUNT | RATE,      NOTHING)                                      \
@@ -32,15 +32,15 @@
     X(DRAIN,       "drain",       0,                 NOTHING)
 /* clang-format on */
 
-enum dsql_call_kind {
-#define DSQL_CALL_MEMBER(name, text, uses, reply) DSQL_CALL_##name,
-    DSQL_CALL_TABLE(DSQL_CALL_MEMBER)
-#undef DSQL_CALL_MEMBER
-        DSQL_CALLS
+enum dsql_keeper_call_kind {
+#define DSQL_KEEPER_CALL_MEMBER(name, text, uses, reply) DSQL_KEEPER_CALL_##name,
+    DSQL_KEEPER_CALL_TABLE(DSQL_KEEPER_CALL_MEMBER)
+#undef DSQL_KEEPER_CALL_MEMBER
+        DSQL_KEEPER_CALLS
 };
 
 struct dsql_keeper_call {
-    enum dsql_call_kind kind;
+    enum dsql_keeper_call_kind kind;
     uint32_t slot;
     struct dsql_mono now;
     int64_t count; /* TURN: callers that wait; SLOTS: granted; PERMIT: wait_ns */
@@ -50,9 +50,15 @@ struct dsql_keeper_call {
     enum dsql_discard discard;
 };
 
-enum dsql_call_reply { DSQL_REPLY_NOTHING, DSQL_REPLY_STEP, DSQL_REPLY_VERDICT, DSQL_REPLY_LIFE };
+enum dsql_keeper_call_reply {
+    DSQL_KEEPER_REPLY_NOTHING,
+    DSQL_KEEPER_REPLY_STEP,
+    DSQL_KEEPER_REPLY_VERDICT,
+    DSQL_KEEPER_REPLY_LIFE
+};
 
-/* What the keeper says: the member of the call's dsql_call_replied(), the others are zero. */
+/* What the keeper says: the member of the call's dsql_keeper_call_replied(), the others are zero.
+ */
 struct dsql_keeper_reply {
     struct dsql_keeper_step step;
     struct dsql_keeper_verdict verdict;
@@ -61,18 +67,18 @@ struct dsql_keeper_reply {
 
 /* Members of a call, as bits. */
 enum {
-    DSQL_CALL_USES_SLOT = 1,
-    DSQL_CALL_USES_NOW = 2,
-    DSQL_CALL_USES_COUNT = 4,
-    DSQL_CALL_USES_RATE = 8,
-    DSQL_CALL_USES_YES = 16,
-    DSQL_CALL_USES_CLASS = 32,
-    DSQL_CALL_USES_DISCARD = 64,
+    DSQL_KEEPER_CALL_USES_SLOT = 1,
+    DSQL_KEEPER_CALL_USES_NOW = 2,
+    DSQL_KEEPER_CALL_USES_COUNT = 4,
+    DSQL_KEEPER_CALL_USES_RATE = 8,
+    DSQL_KEEPER_CALL_USES_YES = 16,
+    DSQL_KEEPER_CALL_USES_CLASS = 32,
+    DSQL_KEEPER_CALL_USES_DISCARD = 64,
 };
-unsigned dsql_call_uses(enum dsql_call_kind kind);
-enum dsql_call_reply dsql_call_replied(enum dsql_call_kind kind);
-/* "opened" for DSQL_CALL_OPENED. Static storage. */
-const char *dsql_call_name(enum dsql_call_kind kind);
+unsigned dsql_keeper_call_uses(enum dsql_keeper_call_kind kind);
+enum dsql_keeper_call_reply dsql_keeper_call_replied(enum dsql_keeper_call_kind kind);
+/* "opened" for DSQL_KEEPER_CALL_OPENED. Static storage. */
+const char *dsql_keeper_call_name(enum dsql_keeper_call_kind kind);
 
 /* Makes the call. *reply is filled as a whole. */
 void dsql_keeper_call(struct dsql_keeper *keeper, const struct dsql_keeper_call *call,

@@ -143,21 +143,21 @@ void dsql_codec_call(struct dsql_codec *c, struct dsql_keeper_call *call)
 {
     if (c->from)
         *call = (struct dsql_keeper_call){.slot = DSQL_SLOT_NONE};
-    ENUM(c, call->kind, DSQL_CALLS);
-    unsigned uses = dsql_call_uses(call->kind);
-    if (uses & DSQL_CALL_USES_SLOT)
+    ENUM(c, call->kind, DSQL_KEEPER_CALLS);
+    unsigned uses = dsql_keeper_call_uses(call->kind);
+    if (uses & DSQL_KEEPER_CALL_USES_SLOT)
         slot_or_none(c, &call->slot, DSQL_SLOTS_MAX - 1);
-    if (uses & DSQL_CALL_USES_NOW)
+    if (uses & DSQL_KEEPER_CALL_USES_NOW)
         i64(c, &call->now.ns, 0, TIME_MAX);
-    if (uses & DSQL_CALL_USES_COUNT)
-        i64(c, &call->count, 0, call->kind == DSQL_CALL_TURN ? INT32_MAX : INT64_MAX);
-    if (uses & DSQL_CALL_USES_RATE)
+    if (uses & DSQL_KEEPER_CALL_USES_COUNT)
+        i64(c, &call->count, 0, call->kind == DSQL_KEEPER_CALL_TURN ? INT32_MAX : INT64_MAX);
+    if (uses & DSQL_KEEPER_CALL_USES_RATE)
         f64(c, &call->rate);
-    if (uses & DSQL_CALL_USES_YES)
+    if (uses & DSQL_KEEPER_CALL_USES_YES)
         boolean(c, &call->yes);
-    if (uses & DSQL_CALL_USES_CLASS)
+    if (uses & DSQL_KEEPER_CALL_USES_CLASS)
         ENUM(c, call->cls, DSQL_CONNECT_CLASSES);
-    if (uses & DSQL_CALL_USES_DISCARD)
+    if (uses & DSQL_KEEPER_CALL_USES_DISCARD)
         ENUM(c, call->discard, DSQL_DISCARDS);
 }
 
@@ -189,21 +189,21 @@ static void life(struct dsql_codec *c, struct dsql_lifespan *l)
     mono(c, &l->dies_at);
 }
 
-void dsql_codec_reply(struct dsql_codec *c, enum dsql_call_kind kind,
+void dsql_codec_reply(struct dsql_codec *c, enum dsql_keeper_call_kind kind,
                       struct dsql_keeper_reply *reply)
 {
     if (c->from)
         *reply = (struct dsql_keeper_reply){0};
-    switch (dsql_call_replied(kind)) {
-    case DSQL_REPLY_NOTHING:
+    switch (dsql_keeper_call_replied(kind)) {
+    case DSQL_KEEPER_REPLY_NOTHING:
         break;
-    case DSQL_REPLY_STEP:
+    case DSQL_KEEPER_REPLY_STEP:
         step(c, &reply->step);
         break;
-    case DSQL_REPLY_VERDICT:
+    case DSQL_KEEPER_REPLY_VERDICT:
         verdict(c, &reply->verdict);
         break;
-    case DSQL_REPLY_LIFE:
+    case DSQL_KEEPER_REPLY_LIFE:
         life(c, &reply->life);
         break;
     }

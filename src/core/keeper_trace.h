@@ -43,7 +43,7 @@ struct dsql_codec dsql_codec_writer(void *bytes, size_t room);
 size_t dsql_codec_left(const struct dsql_codec *codec);
 
 void dsql_codec_call(struct dsql_codec *codec, struct dsql_keeper_call *call);
-void dsql_codec_reply(struct dsql_codec *codec, enum dsql_call_kind kind,
+void dsql_codec_reply(struct dsql_codec *codec, enum dsql_keeper_call_kind kind,
                       struct dsql_keeper_reply *reply);
 
 /* The end of a recording that was closed: stands where a record would; a snapshot follows. */

@@ -105,7 +105,7 @@ static bool permit(struct dsql_allowance *a, struct dsql_moment now, int64_t *wa
 {
     struct dsql_leases *l = of(a);
     if (l->connects.permits > 0 &&
-        l->connects.second == dsql_leases_second_of(now.wall)) { /* (L2) */
+        l->connects.second == dsql_leases_second_of(now.wall)) { /* (LE2) */
         l->connects.permits--;
         return true;
     }

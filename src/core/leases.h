@@ -22,9 +22,9 @@
  * cloned machine) hold the same leases only until both renew them: the second finds another's beat,
  * drops those leases and takes a new identity, which its other leases get when they are renewed.
  *
- * Invariants: (L1) slots() counts leases that were confirmed, and for a short grace those found
- * missing; (L2) a permit is used in the second it was drawn for; (L3) nothing of an owner is taken
- * whose beat changed within the TTL and a half of our clock. Single-threaded.
+ * Invariants: (LE1) slots() counts leases that were confirmed, and for a short grace those found
+ * missing; (LE2) a permit is used in the second it was drawn for; (LE3) nothing of an owner is
+ * taken whose beat changed within the TTL and a half of our clock. Single-threaded.
  */
 #ifndef DSQL_CORE_LEASES_H
 #define DSQL_CORE_LEASES_H
@@ -123,7 +123,7 @@ struct dsql_leases_held {
     struct dsql_lease_held *items;
     size_t count, room;
     struct dsql_mono fresh_until; /* the leases are ours until then, without another renewal */
-    int64_t grace;                /* leases found missing that still count (L1), */
+    int64_t grace;                /* leases found missing that still count (LE1), */
     struct dsql_mono grace_until; /* until then */
     int64_t parcel;               /* how many are asked for at once; halved when refused */
     struct dsql_mono full_until;  /* the cluster is full: no lease is asked for before */
@@ -138,7 +138,7 @@ struct dsql_leases_round {
     struct dsql_mono sent; /* the round's first request */
 };
 
-/* Permits are drawn for a second of the wall clock (L2). */
+/* Permits are drawn for a second of the wall clock (LE2). */
 struct dsql_leases_connects {
     int64_t permits, second;
     int64_t draw;         /* how many are asked for at once; halved when refused */

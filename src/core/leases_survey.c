@@ -45,7 +45,7 @@ static bool has_moved(const struct dsql_lease_sight *before, const struct dsql_l
 }
 
 /* After a whole scan, because one lease says little: an owner that renews has old and new ones.
- * (L3) */
+ * (LE3) */
 static bool find_dead(struct dsql_leases *l, struct dsql_mono now)
 {
     struct dsql_leases_survey *s = &l->survey;

@@ -5,8 +5,8 @@
  * a pause that doubles with each refusal in a row, from 1 s to 30 s; a connect that succeeds ends
  * the row.
  *
- * Invariants: (P1) never more than the bucket at its full rate would give; (P2) rate_min <= rate <=
- * full rate; (P3) time that goes back adds nothing. Single-threaded.
+ * Invariants: (PE1) never more than the bucket at its full rate would give; (PE2) rate_min <= rate
+ * <= full rate; (PE3) time that goes back adds nothing. Single-threaded.
  */
 #ifndef DSQL_CORE_PERMITS_H
 #define DSQL_CORE_PERMITS_H

@@ -8,17 +8,17 @@
  * a *purse* (the most permits it may have in hand) and a beat that changes with everything it
  * writes. Permits that no owner has in hand lie in the *pot*.
  *
- * Rules of the item: (R1) the slots of all blocks never exceed the limit, (R2) their flows never
- * the rate, (R3) their purses and the pot together never the burst: an owner that makes one of the
- * three sums grow has seen the current version; (R4) a block is changed only by its owner, and
+ * Rules of the item: (RG1) the slots of all blocks never exceed the limit, (RG2) their flows never
+ * the rate, (RG3) their purses and the pot together never the burst: an owner that makes one of the
+ * three sums grow has seen the current version; (RG4) a block is changed only by its owner, and
  * removed only by its owner or while its beat is the one that was seen to stand still.
  *
  * Why that bounds the connects: let H be the permits in the pot and in all purses. H grows only by
- * flow, so by at most rate * t in t seconds (R2); it is never above the burst (R3); a connect takes
- * one. So in any stretch of t seconds there are at most burst + rate * t connects. An owner counts
- * its flow from when it heard of it, and no longer after it asked to give it up: less than the
- * table says, never more. What is given up or taken away is room, not permits: a purse starts empty
- * but for what it was given out of the pot.
+ * flow, so by at most rate * t in t seconds (RG2); it is never above the burst (RG3); a connect
+ * takes one. So in any stretch of t seconds there are at most burst + rate * t connects. An owner
+ * counts its flow from when it heard of it, and no longer after it asked to give it up: less than
+ * the table says, never more. What is given up or taken away is room, not permits: a purse starts
+ * empty but for what it was given out of the pot.
  */
 #ifndef DSQL_CORE_REGISTRY_H
 #define DSQL_CORE_REGISTRY_H
@@ -71,7 +71,7 @@ void dsql_registry_sort(struct dsql_registry *registry);
 /* The block of an owner, or NULL. */
 struct dsql_block *dsql_registry_find(const struct dsql_registry *registry, const char *id);
 
-/* The sums of (R1) and (R2), and of all purses. */
+/* The sums of (RG1) and (RG2), and of all purses. */
 int64_t dsql_registry_sum(const struct dsql_registry *registry, enum dsql_good good);
 int64_t dsql_registry_purses(const struct dsql_registry *registry);
 

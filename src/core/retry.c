@@ -37,7 +37,7 @@ bool dsql_retry_allowance_spend(struct dsql_retry_allowance *allowance, struct d
     return true;
 }
 
-/* Whether rc says that nothing was applied and another run may pass. (R1) */
+/* Whether rc says that nothing was applied and another run may pass. (RT1) */
 static bool may_repeat(const struct dsql_retry *retry, const struct dsql_retry_policy *policy,
                        enum dsql_rc rc)
 {
@@ -46,7 +46,7 @@ static bool may_repeat(const struct dsql_retry *retry, const struct dsql_retry_p
     return (rc == DSQL_LOST || rc == DSQL_UNAVAILABLE) && retry->reconnects < policy->reconnects;
 }
 
-/* The wait before the retry that comes after `retries` others. (R3) The policy is the caller's:
+/* The wait before the retry that comes after `retries` others. (RT3) The policy is the caller's:
  * values that make no sense are bent, not asserted. */
 static int64_t delay_ns(const struct dsql_retry_policy *policy, int retries, struct dsql_rng *rng)
 {

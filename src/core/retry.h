@@ -1,11 +1,11 @@
 /*
  * The policy of dsql/retry.h without clock, randomness and locks: those are passed in.
  *
- * Invariants: (R1) nothing is repeated that may have been applied; (R2) at most max_retries
- * retries; (R3) a wait lies in [(1 - jitter) * d, d], where d doubles from base_delay up to
- * max_delay, except the one retry at once after the first OC001; (R4) no wait reaches the deadline;
- * (R5) a retry that is granted has been paid for from the allowance, and one that is refused costs
- * nothing.
+ * Invariants: (RT1) nothing is repeated that may have been applied; (RT2) at most max_retries
+ * retries; (RT3) a wait lies in [(1 - jitter) * d, d], where d doubles from base_delay up to
+ * max_delay, except the one retry at once after the first OC001; (RT4) no wait reaches the
+ * deadline; (RT5) a retry that is granted has been paid for from the allowance, and one that is
+ * refused costs nothing.
  */
 #ifndef DSQL_CORE_RETRY_H
 #define DSQL_CORE_RETRY_H

@@ -65,7 +65,7 @@ static void look_at(struct dsql_slots *s, struct dsql_slot *slot, struct dsql_mo
         return;
     }
     enum dsql_rc rc = dsql_heap_push(&s->events, &slot->node);
-    assert(rc == DSQL_OK); /* room was made at the start (S4) */
+    assert(rc == DSQL_OK); /* room was made at the start (SL4) */
     (void)rc;
 }
 
@@ -283,7 +283,7 @@ struct dsql_mono dsql_slots_next_event(const struct dsql_slots *s)
     return node ? slot_of(node)->event : (struct dsql_mono){INT64_MAX};
 }
 
-/* (S3) */
+/* (SL3) */
 static bool waits(const struct dsql_slot *slot)
 {
     return slot->state == DSQL_SLOT_OPEN || (slot->state == DSQL_SLOT_OPENING && !slot->given_up);
@@ -314,11 +314,11 @@ bool dsql_slots_are_sound(const struct dsql_slots *s)
         aging += slot->aging;
         if (slot->state == DSQL_SLOT_EMPTY && slot->next == NONE)
             last_empty = i;
-        if (slot->aging && slot->state != DSQL_SLOT_OPEN) /* (S2) */
+        if (slot->aging && slot->state != DSQL_SLOT_OPEN) /* (SL2) */
             return false;
     }
     return count[DSQL_SLOT_OPENING] == s->opening && count[DSQL_SLOT_OPEN] == s->open &&
-           count[DSQL_SLOT_CLOSING] == s->closing && aging == s->aging && /* (S1) */
+           count[DSQL_SLOT_CLOSING] == s->closing && aging == s->aging && /* (SL1) */
            count_list(s, s->first_empty, last_empty, DSQL_SLOT_EMPTY, false) ==
                count[DSQL_SLOT_EMPTY] &&
            count_list(s, s->first_aging, s->last_aging, DSQL_SLOT_OPEN, true) == aging &&

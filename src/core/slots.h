@@ -12,10 +12,11 @@
  * count towards what is wanted any more, so that its successor is opened first. Those that count
  * are *fresh*.
  *
- * Invariants: (S1) empty + opening + open + closing = capacity; (S2) aging slots are open; (S3) a
- * slot waits for the clock if it is open, or opening and not given up; (S4) nothing here allocates
- * after init; each call costs at most O(log capacity). Slots that are due at one moment are due in
- * the order of their numbers, so that the book follows from its contents alone. Single-threaded.
+ * Invariants: (SL1) empty + opening + open + closing = capacity; (SL2) aging slots are open; (SL3)
+ * a slot waits for the clock if it is open, or opening and not given up; (SL4) nothing here
+ * allocates after init; each call costs at most O(log capacity). Slots that are due at one moment
+ * are due in the order of their numbers, so that the book follows from its contents alone.
+ * Single-threaded.
  */
 #ifndef DSQL_CORE_SLOTS_H
 #define DSQL_CORE_SLOTS_H
@@ -106,7 +107,7 @@ static inline uint32_t dsql_slots_fresh(const struct dsql_slots *slots)
 
 /* For a reader of recordings, which fills in the book by itself. are_sound() tells whether lists
  * and counts agree with the states of the slots (S1, S2). If so, look_again() makes the timers
- * (S3). */
+ * (SL3). */
 bool dsql_slots_are_sound(const struct dsql_slots *slots);
 void dsql_slots_look_again(struct dsql_slots *slots);
 

@@ -2,10 +2,11 @@
  * Ids that grow with time and need no server: 41 bits of milliseconds since 2020, 10 bits of node,
  * 12 bits of sequence.
  *
- * Invariants: (S1) every id is greater than all ids given before, whatever the clock does; (S2) and
- * greater than every id it was shown, so that a process with a slower clock still goes on behind
- * what it has read; (S3) two generators with different nodes never give the same id. Two with the
- * same node may: the process that inserts such an id finds a duplicate key and draws again.
+ * Invariants: (SF1) every id is greater than all ids given before, whatever the clock does; (SF2)
+ * and greater than every id it was shown, so that a process with a slower clock still goes on
+ * behind what it has read; (SF3) two generators with different nodes never give the same id. Two
+ * with the same node may: the process that inserts such an id finds a duplicate key and draws
+ * again.
  *
  * Single-threaded.
  */

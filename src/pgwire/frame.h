@@ -8,11 +8,11 @@
  * held. A message above its *most* length is refused as soon as its length is known.
  *
  * Invariants:
- * (F1) the `raw` bytes of all pieces, one after another, are the bytes that were fed;
- * (F2) bytes are held only for a message that must come whole, or a header, that has not arrived
+ * (FR1) the `raw` bytes of all pieces, one after another, are the bytes that were fed;
+ * (FR2) bytes are held only for a message that must come whole, or a header, that has not arrived
  *      completely; memory follows what has arrived, at most twice that (256 bytes to begin with),
  *      never the announced length;
- * (F3) when next() says that it needs more and the stream stands between two messages, the framer
+ * (FR3) when next() says that it needs more and the stream stands between two messages, the framer
  *      owns no memory.
  *
  * A framer serves one direction of one connection. Single-threaded.
@@ -53,7 +53,7 @@ void dsql_pg_limits_set(struct dsql_pg_limits *limits, uint8_t type, uint32_t wh
 
 struct dsql_pg_framer {
     const struct dsql_pg_limits *limits;
-    char *held; /* (F2) */
+    char *held; /* (FR2) */
     uint32_t held_cap;
     uint32_t total; /* of the message under way, type byte included; 0: not known yet */
     uint32_t done;  /* how much of it was held or handed out */

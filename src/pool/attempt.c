@@ -70,9 +70,9 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
     dsql_lock(&pool->state_lock);
     dsql_stats_note_failure(pool, report, now);
     struct dsql_keeper_call call = {
-        .kind = DSQL_CALL_FAILED, .slot = slot, .now = now, .cls = report->cls};
+        .kind = DSQL_KEEPER_CALL_FAILED, .slot = slot, .now = now, .cls = report->cls};
     if (slot == DSQL_SLOT_NONE)
-        call = (struct dsql_keeper_call){.kind = DSQL_CALL_UNPREPARED, .cls = report->cls};
+        call = (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_UNPREPARED, .cls = report->cls};
     struct dsql_keeper_verdict verdict = dsql_pool_tell(pool, call).verdict;
     dsql_pool_tell_used(pool);
     if (verdict.throttled)
@@ -97,16 +97,16 @@ static void note_failure(struct dsql_pool *pool, const struct dsql_connect_repor
 /* -- What it needs. */
 
 static enum dsql_rc find_address(struct dsql_pool *pool, struct dsql_mono now,
-                                 char address[DSQL_ADDRESS_SIZE], struct dsql_err *err)
+                                 char address[DSQL_RESOLVED_SIZE], struct dsql_err *err)
 {
     if (pool->opener.resolver)
         return dsql_resolver_address(pool->opener.resolver, now, address, err);
-    memcpy(address, pool->options.connection.hostaddr, DSQL_ADDRESS_SIZE);
+    memcpy(address, pool->options.connection.hostaddr, DSQL_RESOLVED_SIZE);
     return DSQL_OK;
 }
 
 void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
-                          char address[DSQL_ADDRESS_SIZE], struct dsql_secret *token)
+                          char address[DSQL_RESOLVED_SIZE], struct dsql_secret *token)
 {
     struct dsql_err err = {0};
     struct dsql_connect_report report = {.cls = DSQL_CONNECT_NETWORK};
@@ -119,8 +119,8 @@ void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
     }
     if (!rc || rc == DSQL_TIMEOUT) { /* the latter: it is on its way */
         dsql_lock(&pool->state_lock);
-        (void)dsql_pool_tell(
-            pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PREPARED, .yes = rc == DSQL_OK});
+        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PREPARED,
+                                                             .yes = rc == DSQL_OK});
         dsql_unlock(&pool->state_lock);
         return;
     }
@@ -171,7 +171,8 @@ static void connect_succeeded(struct dsql_pool *pool, struct dsql_conn *conn)
     watch(pool, conn, EPOLLRDHUP | EPOLLET);
     (void)PQsetErrorVerbosity(conn->pg, PQERRORS_DEFAULT);
     dsql_lock(&pool->state_lock);
-    const struct dsql_keeper_call call = {.kind = DSQL_CALL_OPENED, .slot = conn->slot, .now = now};
+    const struct dsql_keeper_call call = {
+        .kind = DSQL_KEEPER_CALL_OPENED, .slot = conn->slot, .now = now};
     struct dsql_lifespan life = dsql_pool_tell(pool, call).life;
     conn->dies_at = life.dies_at.ns;
     conn->backend_pid = PQbackendPID(conn->pg);
@@ -234,7 +235,7 @@ void dsql_attempt_cut(struct dsql_pool *pool, struct dsql_conn *conn, bool timed
     dsql_connect_finish(conn, false);
     dsql_lock(&pool->state_lock);
     (void)dsql_pool_tell(
-        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_ABANDONED, .slot = conn->slot});
+        pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_ABANDONED, .slot = conn->slot});
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);
     dsql_unlock(&pool->state_lock);

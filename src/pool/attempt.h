@@ -17,7 +17,7 @@
 /* Finds what attempts need, and tells the keeper, who has asked for it: it is there, or not yet, or
  * its failure, which is noted. */
 void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
-                          char address[DSQL_ADDRESS_SIZE], struct dsql_secret *token);
+                          char address[DSQL_RESOLVED_SIZE], struct dsql_secret *token);
 
 /* Starts one in a slot that is OPENING. */
 void dsql_attempt_begin(struct dsql_pool *pool, struct dsql_conn *conn,

@@ -332,12 +332,12 @@ static void discard_orphan(struct dsql_pool *pool, struct dsql_conn *conn)
     PGconn *pg = conn->pg;
     conn->pg = NULL;
     (void)dsql_pool_tell(
-        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD_NOW, .slot = conn->slot});
+        pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_DISCARD_NOW, .slot = conn->slot});
     dsql_unlock(&pool->state_lock);
     PQfinish(pg);
     dsql_lock(&pool->state_lock);
-    (void)dsql_pool_tell(pool,
-                         (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
+    (void)dsql_pool_tell(
+        pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLOSED, .slot = conn->slot});
     bool last = dsql_pool_has_no_owner(pool);
     dsql_unlock(&pool->state_lock);
     if (last) {

@@ -34,7 +34,7 @@ struct work {
     bool lacks_slots, lacks_permits;
     struct dsql_mono until; /* it sleeps */
     struct dsql_secret token;
-    char address[DSQL_ADDRESS_SIZE];
+    char address[DSQL_RESOLVED_SIZE];
 };
 
 void dsql_opener_wake(struct dsql_pool *pool)
@@ -58,12 +58,12 @@ void dsql_opener_discard(struct dsql_pool *pool, struct dsql_conn *conn, enum ds
 static void tell_what_happened(struct dsql_pool *pool)
 {
     for (struct dsql_conn *conn = pool->discarded.first; conn; conn = conn->next)
-        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DISCARD,
+        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_DISCARD,
                                                              .slot = conn->slot,
                                                              .discard = conn->why});
     pool->discarded = (struct dsql_conn_list){0};
     if (pool->ending.draining && !pool->keeper.draining)
-        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_DRAIN});
+        (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_DRAIN});
 }
 
 /* A watched connection whose server is gone. */
@@ -86,7 +86,7 @@ static void answer_slots(struct dsql_pool *pool, int64_t needed, struct dsql_mon
         dsql_budget_want(pool->budget, needed);
     pool->opener.needed = needed;
     dsql_budget_status(pool->budget, now, &status);
-    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS,
+    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_SLOTS,
                                                          .count = status.slots,
                                                          .rate = status.rate});
 }
@@ -96,7 +96,8 @@ static void answer_permit(struct dsql_pool *pool, struct dsql_mono now)
     int64_t wait_ns = 0;
     bool given = dsql_budget_permit(pool->budget, now, &wait_ns);
     (void)dsql_pool_tell(
-        pool, (struct dsql_keeper_call){.kind = DSQL_CALL_PERMIT, .yes = given, .count = wait_ns});
+        pool,
+        (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PERMIT, .yes = given, .count = wait_ns});
 }
 
 static void answer_claim(struct dsql_pool *pool, uint32_t slot)
@@ -106,7 +107,8 @@ static void answer_claim(struct dsql_pool *pool, uint32_t slot)
         slot = dsql_ready_set_take(&pool->fast.ready, &hint);
     else if (!dsql_ready_set_claim(&pool->fast.ready, slot))
         slot = DSQL_SLOT_NONE;
-    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLAIMED, .slot = slot});
+    (void)dsql_pool_tell(pool,
+                         (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLAIMED, .slot = slot});
 }
 
 static void set_recall(struct dsql_pool *pool, int64_t recall)
@@ -181,13 +183,13 @@ static void ask_keeper(struct dsql_pool *pool, struct work *work, struct dsql_mo
     struct dsql_keeper_step step;
     dsql_lock(&pool->state_lock);
     tell_what_happened(pool);
-    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN,
+    (void)dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_TURN,
                                                          .now = now,
                                                          .count = dsql_waiters_count(pool)});
     atomic_store_explicit(&pool->fast.near_ns, dsql_keeper_near(&pool->keeper).ns,
                           memory_order_relaxed);
     do {
-        step = dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
+        step = dsql_pool_tell(pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_NEXT}).step;
         take_step(pool, work, &step, now);
     } while (step.what != DSQL_KEEPER_SLEEP);
     dsql_unlock(&pool->state_lock);
@@ -220,7 +222,7 @@ static void tell_closed(struct dsql_pool *pool, struct dsql_conn *closed)
         pool->tally.uses_gone += uses;
         conn->uses_before += uses;
         (void)dsql_pool_tell(
-            pool, (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = conn->slot});
+            pool, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLOSED, .slot = conn->slot});
     }
     dsql_pool_tell_used(pool);
     pthread_cond_broadcast(&pool->progress);

@@ -7,7 +7,7 @@
 
 #include "base/lock.h"
 #include "pool/options.h"
-#include "pool/trust.h"
+#include "pool/roots.h"
 #include "pool/visitors.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken while holding nothing */
@@ -47,8 +47,8 @@ static void choose_trust(struct dsql_pool *pool)
                        pool->options.connection.ca_file);
         return;
     }
-    const char *bundle = dsql_trust_bundle();
-    if (dsql_trust_make(bundle, &pool->target.ca_fd, pool->target.ca_path,
+    const char *bundle = dsql_roots_bundle();
+    if (dsql_roots_make(bundle, &pool->target.ca_fd, pool->target.ca_path,
                         sizeof(pool->target.ca_path)) > 0)
         return;
     (void)snprintf(pool->target.ca_path, sizeof(pool->target.ca_path), "%s",

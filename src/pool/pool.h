@@ -12,7 +12,7 @@
  *     attempt.c       an attempt to connect: progress, and what its end means for the pool
  *     connect.c       what libpq is told, and what its words mean
  *     resolver.c      names to addresses, apart from the opener
- *     trust.c         a small file of trusted roots
+ *     roots.c         a small file of trusted roots
  *     stats.c         what the pool says about itself
  *     pulse.c         whether the database answers transactions
  *     trace.c         the flight recorder of what the keeper is told and says

@@ -21,7 +21,7 @@ struct shared {
     bool done; /* a lookup has ended, and its result was not taken yet */
     int failure;
     size_t count;
-    char addresses[ADDRESSES_MAX][DSQL_ADDRESS_SIZE];
+    char addresses[ADDRESSES_MAX][DSQL_RESOLVED_SIZE];
     char host[HOST_SIZE];
     void (*wake)(void *arg); /* NULL: the asker has gone away */
     void *arg;
@@ -32,7 +32,7 @@ struct dsql_resolver {
     bool looking, stale;
     struct dsql_mono looked_at;
     size_t count, next;
-    char addresses[ADDRESSES_MAX][DSQL_ADDRESS_SIZE];
+    char addresses[ADDRESSES_MAX][DSQL_RESOLVED_SIZE];
 };
 
 static void release(struct shared *s)
@@ -86,7 +86,7 @@ static void *look_up(void *arg)
     s->count = 0;
     for (const struct addrinfo *a = found; !failure && a && s->count < ADDRESSES_MAX;
          a = a->ai_next)
-        if (getnameinfo(a->ai_addr, a->ai_addrlen, s->addresses[s->count], DSQL_ADDRESS_SIZE, NULL,
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, s->addresses[s->count], DSQL_RESOLVED_SIZE, NULL,
                         0, NI_NUMERICHOST) == 0)
             s->count++;
     s->failure = failure || s->count > 0 ? failure : EAI_NONAME;
@@ -135,7 +135,7 @@ static int take_result(struct dsql_resolver *r)
 }
 
 enum dsql_rc dsql_resolver_address(struct dsql_resolver *r, struct dsql_mono now,
-                                   char address[DSQL_ADDRESS_SIZE], struct dsql_err *err)
+                                   char address[DSQL_RESOLVED_SIZE], struct dsql_err *err)
 {
     int failure = r->looking ? take_result(r) : 0;
     if (failure && r->count == 0)
@@ -147,7 +147,7 @@ enum dsql_rc dsql_resolver_address(struct dsql_resolver *r, struct dsql_mono now
                             r->shared->host);
     if (r->count == 0)
         return DSQL_TIMEOUT;
-    memcpy(address, r->addresses[r->next % r->count], DSQL_ADDRESS_SIZE);
+    memcpy(address, r->addresses[r->next % r->count], DSQL_RESOLVED_SIZE);
     return DSQL_OK;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-enum { DSQL_ADDRESS_SIZE = 64 };
+enum { DSQL_RESOLVED_SIZE = 64 };
 
 struct dsql_resolver;
 
@@ -23,7 +23,7 @@ void dsql_resolver_destroy(struct dsql_resolver *resolver);
  */
 DSQL_MUST_USE enum dsql_rc dsql_resolver_address(struct dsql_resolver *resolver,
                                                  struct dsql_mono now,
-                                                 char address[DSQL_ADDRESS_SIZE],
+                                                 char address[DSQL_RESOLVED_SIZE],
                                                  struct dsql_err *err);
 
 /* A connect to the address failed: the next one is tried, and the name is looked up again. */

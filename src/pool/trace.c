@@ -89,7 +89,7 @@ static void add(struct dsql_trace *t, struct dsql_keeper_call call, struct dsql_
 void dsql_trace_call(struct dsql_trace *t, struct dsql_keeper *keeper,
                      const struct dsql_keeper_call *call, struct dsql_keeper_reply *reply)
 {
-    if (t && call->kind == DSQL_CALL_TURN && (t->gap || t->used > t->segment_size / 2))
+    if (t && call->kind == DSQL_KEEPER_CALL_TURN && (t->gap || t->used > t->segment_size / 2))
         begin_segment(t, keeper);
     dsql_keeper_call(keeper, call, reply);
     if (t && !t->gap)

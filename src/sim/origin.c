@@ -25,7 +25,7 @@ struct seen {
 struct watcher {
     int64_t at_ns; /* as dsql_sim_origin_read() */
     struct dsql_sim_origin *origin;
-    struct dsql_replay_moment moment;
+    struct dsql_sim_replay_moment moment;
     int64_t moment_ns, last_ns; /* since the recording began; the last before its drain */
     struct dsql_mono base;      /* when it began */
     bool draining;
@@ -44,7 +44,7 @@ struct watcher {
 
 /* -- What each record tells. */
 
-static void see_turn(struct watcher *w, const struct dsql_replay_event *e)
+static void see_turn(struct watcher *w, const struct dsql_sim_replay_event *e)
 {
     struct dsql_sim_fit *fit = &w->origin->fit;
     struct dsql_sim_stretch *after = &w->origin->after;
@@ -60,7 +60,7 @@ static void see_turn(struct watcher *w, const struct dsql_replay_event *e)
 }
 
 /* A bucket that leaks at the rate: how high it stands is how many were used at once. */
-static void see_permit(struct watcher *w, const struct dsql_replay_event *e)
+static void see_permit(struct watcher *w, const struct dsql_sim_replay_event *e)
 {
     struct dsql_sim_fit *fit = &w->origin->fit;
     int64_t passed_ns = dsql_most(0, e->at.ns - w->bucket_ns);
@@ -82,7 +82,7 @@ static void see_back(struct watcher *w, struct seen *seen, struct dsql_mono now)
     w->away_ns += (double)dsql_most(0, dsql_mono_since(now, seen->since));
 }
 
-static void see_look(struct watcher *w, const struct dsql_replay_event *e)
+static void see_look(struct watcher *w, const struct dsql_sim_replay_event *e)
 {
     struct dsql_sim_fit *fit = &w->origin->fit;
     if (w->asked == DSQL_SLOT_NONE)
@@ -100,7 +100,7 @@ static void see_look(struct watcher *w, const struct dsql_replay_event *e)
     }
 }
 
-static void see_opened(struct watcher *w, const struct dsql_replay_event *e)
+static void see_opened(struct watcher *w, const struct dsql_sim_replay_event *e)
 {
     struct dsql_sim_fit *fit = &w->origin->fit;
     uint32_t slot = e->call->slot;
@@ -126,46 +126,46 @@ static void see_step(struct watcher *w, const struct dsql_keeper_step *step)
         after->discards[step->discard]++;
 }
 
-static void see_call(struct watcher *w, const struct dsql_replay_event *e)
+static void see_call(struct watcher *w, const struct dsql_sim_replay_event *e)
 {
     struct dsql_sim_fit *fit = &w->origin->fit;
     const struct dsql_keeper_call *call = e->call;
     switch (call->kind) {
-    case DSQL_CALL_TURN:
+    case DSQL_KEEPER_CALL_TURN:
         see_turn(w, e);
         break;
-    case DSQL_CALL_NEXT:
+    case DSQL_KEEPER_CALL_NEXT:
         see_step(w, &e->reply->step);
         break;
-    case DSQL_CALL_SLOTS:
+    case DSQL_KEEPER_CALL_SLOTS:
         fit->granted = call->count;
         if (call->rate > fit->rate)
             fit->rate = call->rate;
         break;
-    case DSQL_CALL_CLAIMED:
+    case DSQL_KEEPER_CALL_CLAIMED:
         see_look(w, e);
         break;
-    case DSQL_CALL_PERMIT:
+    case DSQL_KEEPER_CALL_PERMIT:
         see_permit(w, e);
         break;
-    case DSQL_CALL_OPENED:
+    case DSQL_KEEPER_CALL_OPENED:
         see_opened(w, e);
         break;
-    case DSQL_CALL_FAILED:
+    case DSQL_KEEPER_CALL_FAILED:
         fit->failures++;
         w->origin->after.failures++;
         break;
-    case DSQL_CALL_DISCARD:
+    case DSQL_KEEPER_CALL_DISCARD:
         fit->hang_ups += call->discard == DSQL_DISCARD_SERVER_CLOSED;
         see_back(w, &w->slots[call->slot], e->at);
         break;
-    case DSQL_CALL_PREPARED:
-    case DSQL_CALL_UNPREPARED:
-    case DSQL_CALL_ABANDONED:
-    case DSQL_CALL_CLOSED:
-    case DSQL_CALL_DISCARD_NOW:
-    case DSQL_CALL_DRAIN:
-    case DSQL_CALLS:
+    case DSQL_KEEPER_CALL_PREPARED:
+    case DSQL_KEEPER_CALL_UNPREPARED:
+    case DSQL_KEEPER_CALL_ABANDONED:
+    case DSQL_KEEPER_CALL_CLOSED:
+    case DSQL_KEEPER_CALL_DISCARD_NOW:
+    case DSQL_KEEPER_CALL_DRAIN:
+    case DSQL_KEEPER_CALLS:
         break;
     }
 }
@@ -173,7 +173,7 @@ static void see_call(struct watcher *w, const struct dsql_replay_event *e)
 /* -- The moment. */
 
 /* What was seen so far lies before the simulation. */
-static void begin_here(struct watcher *w, struct dsql_replay_moment moment, int64_t at_ns)
+static void begin_here(struct watcher *w, struct dsql_sim_replay_moment moment, int64_t at_ns)
 {
     struct dsql_sim_stretch *before = &w->origin->before, *after = &w->origin->after;
     before->connects += after->connects;
@@ -188,18 +188,18 @@ static void begin_here(struct watcher *w, struct dsql_replay_moment moment, int6
     w->moment_ns = at_ns;
 }
 
-static void watch(void *arg, const struct dsql_replay_event *e)
+static void watch(void *arg, const struct dsql_sim_replay_event *e)
 {
     struct watcher *w = arg;
     w->draining = w->draining || e->keeper->draining;
     if (w->draining)
         return;
     if (w->at_ns < 0 && e->segment != w->moment.segment)
-        begin_here(w, (struct dsql_replay_moment){e->segment, e->number - 1}, e->at.ns);
+        begin_here(w, (struct dsql_sim_replay_moment){e->segment, e->number - 1}, e->at.ns);
     w->last_ns = e->at.ns;
     see_call(w, e);
     if (w->at_ns >= 0 && e->at.ns <= w->at_ns && dsql_keeper_sleeps(e->keeper))
-        begin_here(w, (struct dsql_replay_moment){e->segment, e->number}, e->at.ns);
+        begin_here(w, (struct dsql_sim_replay_moment){e->segment, e->number}, e->at.ns);
 }
 
 /* -- The fit. */
@@ -279,8 +279,8 @@ static void fit_scenario(const struct dsql_sim_origin *origin, struct dsql_sim_s
 static enum dsql_rc watch_all(struct watcher *w, struct dsql_span bytes, struct dsql_err *err)
 {
     struct dsql_sim_origin *origin = w->origin;
-    struct dsql_replay replay;
-    enum dsql_rc rc = dsql_replay(bytes, watch, w, &replay, err);
+    struct dsql_sim_replay replay;
+    enum dsql_rc rc = dsql_sim_replay(bytes, watch, w, &replay, err);
     if (rc)
         return rc;
     if (replay.differs) {
@@ -304,7 +304,7 @@ static enum dsql_rc watch_all(struct watcher *w, struct dsql_span bytes, struct 
 static enum dsql_rc take_keeper(struct watcher *w, struct dsql_span bytes, struct dsql_err *err)
 {
     struct dsql_sim_origin *origin = w->origin;
-    enum dsql_rc rc = dsql_replay_keeper(bytes, w->moment, &origin->keeper, err);
+    enum dsql_rc rc = dsql_sim_replay_keeper(bytes, w->moment, &origin->keeper, err);
     if (rc)
         return rc;
     origin->now = dsql_mono_add(w->base, w->moment_ns);

@@ -10,15 +10,15 @@ enum { SEGMENT_MIN = 4096, SEGMENT_MAX = 1 << 30 };
 struct reader {
     const uint8_t *bytes;
     size_t len, segment_size;
-    dsql_replay_fn *watch;
+    dsql_sim_replay_fn *watch;
     void *arg;
-    struct dsql_replay *replay;
+    struct dsql_sim_replay *replay;
     struct dsql_err *err;
     struct dsql_keeper keeper;
     bool has_keeper, gap;
     uint64_t segment; /* the last one */
     struct dsql_mono now;
-    const struct dsql_replay_moment *wanted; /* the moment whose keeper is wanted; NULL: none */
+    const struct dsql_sim_replay_moment *wanted; /* the moment whose keeper is wanted; NULL: none */
     bool found;
 };
 
@@ -49,7 +49,7 @@ static bool is_zero(const uint8_t *bytes, size_t len)
 
 /* -- Words. */
 
-static void add_since(struct dsql_strbuf *sb, const struct dsql_replay_event *e,
+static void add_since(struct dsql_strbuf *sb, const struct dsql_sim_replay_event *e,
                       struct dsql_mono time)
 {
     dsql_strbuf_addf(sb, "+%s", dsql_duration_shown(dsql_mono_since(time, e->base)).text);
@@ -93,44 +93,44 @@ static void describe_verdict(struct dsql_strbuf *sb, const struct dsql_keeper_ve
 
 static void describe_call(struct dsql_strbuf *sb, const struct dsql_keeper_call *c)
 {
-    unsigned uses = dsql_call_uses(c->kind);
-    dsql_strbuf_add_str(sb, dsql_call_name(c->kind));
-    if (uses & DSQL_CALL_USES_SLOT && c->slot == DSQL_SLOT_NONE)
+    unsigned uses = dsql_keeper_call_uses(c->kind);
+    dsql_strbuf_add_str(sb, dsql_keeper_call_name(c->kind));
+    if (uses & DSQL_KEEPER_CALL_USES_SLOT && c->slot == DSQL_SLOT_NONE)
         dsql_strbuf_add_str(sb, " none");
-    else if (uses & DSQL_CALL_USES_SLOT)
+    else if (uses & DSQL_KEEPER_CALL_USES_SLOT)
         dsql_strbuf_addf(sb, " slot %u", c->slot);
-    if (uses & DSQL_CALL_USES_YES)
+    if (uses & DSQL_KEEPER_CALL_USES_YES)
         dsql_strbuf_add_str(sb, c->yes ? ": yes" : ": not yet");
-    if (c->kind == DSQL_CALL_PERMIT && !c->yes)
+    if (c->kind == DSQL_KEEPER_CALL_PERMIT && !c->yes)
         dsql_strbuf_addf(sb, ", maybe in %s", dsql_duration_shown(c->count).text);
-    if (c->kind == DSQL_CALL_TURN)
+    if (c->kind == DSQL_KEEPER_CALL_TURN)
         dsql_strbuf_addf(sb, ": %lld callers wait", (long long)c->count);
-    if (c->kind == DSQL_CALL_SLOTS) {
+    if (c->kind == DSQL_KEEPER_CALL_SLOTS) {
         dsql_strbuf_addf(sb, ": %lld granted, ", (long long)c->count);
         dsql_strbuf_add_f64(sb, c->rate);
         dsql_strbuf_add_str(sb, " connects a second");
     }
-    if (uses & DSQL_CALL_USES_CLASS)
+    if (uses & DSQL_KEEPER_CALL_USES_CLASS)
         dsql_strbuf_addf(sb, ": %s", dsql_connect_class_name(c->cls));
-    if (uses & DSQL_CALL_USES_DISCARD)
+    if (uses & DSQL_KEEPER_CALL_USES_DISCARD)
         dsql_strbuf_addf(sb, ": %s", dsql_discard_name(c->discard));
 }
 
-static void describe(struct dsql_strbuf *sb, const struct dsql_replay_event *e,
+static void describe(struct dsql_strbuf *sb, const struct dsql_sim_replay_event *e,
                      const struct dsql_keeper_reply *reply)
 {
-    if (e->call->kind != DSQL_CALL_NEXT)
+    if (e->call->kind != DSQL_KEEPER_CALL_NEXT)
         describe_call(sb, e->call);
-    switch (dsql_call_replied(e->call->kind)) {
-    case DSQL_REPLY_NOTHING:
+    switch (dsql_keeper_call_replied(e->call->kind)) {
+    case DSQL_KEEPER_REPLY_NOTHING:
         break;
-    case DSQL_REPLY_STEP:
+    case DSQL_KEEPER_REPLY_STEP:
         describe_step(sb, &reply->step);
         break;
-    case DSQL_REPLY_VERDICT:
+    case DSQL_KEEPER_REPLY_VERDICT:
         describe_verdict(sb, &reply->verdict);
         break;
-    case DSQL_REPLY_LIFE:
+    case DSQL_KEEPER_REPLY_LIFE:
         dsql_strbuf_add_str(sb, "; usable until ");
         add_since(sb, e, reply->life.usable_until);
         dsql_strbuf_add_str(sb, ", replaced from ");
@@ -138,14 +138,14 @@ static void describe(struct dsql_strbuf *sb, const struct dsql_replay_event *e,
     }
 }
 
-void dsql_replay_describe(struct dsql_strbuf *sb, const struct dsql_replay_event *event)
+void dsql_sim_replay_describe(struct dsql_strbuf *sb, const struct dsql_sim_replay_event *event)
 {
     describe(sb, event, event->reply);
 }
 
 /* -- A record. */
 
-static void set_difference(struct reader *r, const struct dsql_replay_event *e,
+static void set_difference(struct reader *r, const struct dsql_sim_replay_event *e,
                            const struct dsql_keeper_reply *recorded)
 {
     struct dsql_strbuf sb;
@@ -174,14 +174,14 @@ static enum dsql_rc replay_record(struct reader *r, struct dsql_codec *codec)
     if (!dsql_keeper_call_is_possible(&r->keeper, &call))
         return damaged(r, at, "no pool does this at this point");
     dsql_keeper_call(&r->keeper, &call, &reply);
-    if (dsql_call_uses(call.kind) & DSQL_CALL_USES_NOW)
+    if (dsql_keeper_call_uses(call.kind) & DSQL_KEEPER_CALL_USES_NOW)
         r->now = call.now;
     struct dsql_codec writer = dsql_codec_writer(bytes, sizeof(bytes));
     dsql_codec_reply(&writer, call.kind, &reply);
     r->replay->records++;
-    r->replay->turns += call.kind == DSQL_CALL_TURN;
+    r->replay->turns += call.kind == DSQL_KEEPER_CALL_TURN;
     r->replay->last = r->now;
-    const struct dsql_replay_event event = {
+    const struct dsql_sim_replay_event event = {
         .number = r->replay->records,
         .segment = r->replay->segments,
         .at = {dsql_mono_since(r->now, r->replay->base)},
@@ -197,7 +197,7 @@ static enum dsql_rc replay_record(struct reader *r, struct dsql_codec *codec)
         set_difference(r, &event, &recorded);
         return DSQL_OK;
     }
-    r->replay->decisions += dsql_call_replied(call.kind) != DSQL_REPLY_NOTHING;
+    r->replay->decisions += dsql_keeper_call_replied(call.kind) != DSQL_KEEPER_REPLY_NOTHING;
     if (r->watch)
         r->watch(r->arg, &event);
     return DSQL_OK;
@@ -350,10 +350,10 @@ static enum dsql_rc replay_file(struct reader *r)
     return rc;
 }
 
-enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg,
-                         struct dsql_replay *replay, struct dsql_err *err)
+enum dsql_rc dsql_sim_replay(struct dsql_span file, dsql_sim_replay_fn *watch, void *arg,
+                             struct dsql_sim_replay *replay, struct dsql_err *err)
 {
-    *replay = (struct dsql_replay){0};
+    *replay = (struct dsql_sim_replay){0};
     struct reader r = {
         .bytes = (const uint8_t *)file.ptr,
         .len = file.len,
@@ -368,10 +368,10 @@ enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg
     return rc;
 }
 
-enum dsql_rc dsql_replay_keeper(struct dsql_span file, struct dsql_replay_moment moment,
-                                struct dsql_keeper *keeper, struct dsql_err *err)
+enum dsql_rc dsql_sim_replay_keeper(struct dsql_span file, struct dsql_sim_replay_moment moment,
+                                    struct dsql_keeper *keeper, struct dsql_err *err)
 {
-    struct dsql_replay replay = {0};
+    struct dsql_sim_replay replay = {0};
     struct reader r = {
         .bytes = (const uint8_t *)file.ptr,
         .len = file.len,

@@ -12,7 +12,7 @@
 #include "core/keeper_trace.h"
 
 /* A call that was made again, and its reply. */
-struct dsql_replay_event {
+struct dsql_sim_replay_event {
     uint64_t number;       /* of the record, from 1 on */
     uint64_t segment;      /* of the recording, from 1 on */
     struct dsql_mono at;   /* since the beginning of the recording */
@@ -22,9 +22,9 @@ struct dsql_replay_event {
     const struct dsql_keeper *keeper; /* after it */
     bool gap;                         /* a part of the recording is missing before */
 };
-typedef void dsql_replay_fn(void *arg, const struct dsql_replay_event *event);
+typedef void dsql_sim_replay_fn(void *arg, const struct dsql_sim_replay_event *event);
 
-struct dsql_replay {
+struct dsql_sim_replay {
     uint64_t records, decisions, turns; /* decisions: records whose reply was compared */
     uint64_t segments, gaps;
     bool closed;                          /* the recording was ended, not cut off */
@@ -41,20 +41,21 @@ struct dsql_replay {
  * decision was another one; DSQL_INVALID if this is no recording, or is damaged: everything before
  * the damage was replayed; DSQL_NO_MEMORY.
  */
-DSQL_MUST_USE enum dsql_rc dsql_replay(struct dsql_span file, dsql_replay_fn *watch, void *arg,
-                                       struct dsql_replay *replay, struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_sim_replay(struct dsql_span file, dsql_sim_replay_fn *watch,
+                                           void *arg, struct dsql_sim_replay *replay,
+                                           struct dsql_err *err);
 
 /* A moment of a recording: after so many records, in this segment. */
-struct dsql_replay_moment {
+struct dsql_sim_replay_moment {
     uint64_t segment, records;
 };
 /* The keeper at a moment that lies between two turns; *keeper has to be finished. The recording was
  * replayed without a difference. DSQL_NO_MEMORY; DSQL_INVALID: there is no such moment. */
-DSQL_MUST_USE enum dsql_rc dsql_replay_keeper(struct dsql_span file,
-                                              struct dsql_replay_moment moment,
-                                              struct dsql_keeper *keeper, struct dsql_err *err);
+DSQL_MUST_USE enum dsql_rc dsql_sim_replay_keeper(struct dsql_span file,
+                                                  struct dsql_sim_replay_moment moment,
+                                                  struct dsql_keeper *keeper, struct dsql_err *err);
 
 /* A call and its reply in a person's words: "open slot 3: fewer than the target". */
-void dsql_replay_describe(struct dsql_strbuf *sb, const struct dsql_replay_event *event);
+void dsql_sim_replay_describe(struct dsql_strbuf *sb, const struct dsql_sim_replay_event *event);
 
 #endif

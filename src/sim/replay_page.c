@@ -44,18 +44,18 @@ static void go_to(struct page *page, size_t row)
     }
 }
 
-static void count(struct row *row, const struct dsql_replay_event *e)
+static void count(struct row *row, const struct dsql_sim_replay_event *e)
 {
     const struct dsql_keeper_step *step = &e->reply->step;
-    row->counts[FAILURES] += e->call->kind == DSQL_CALL_FAILED;
-    if (e->call->kind != DSQL_CALL_NEXT)
+    row->counts[FAILURES] += e->call->kind == DSQL_KEEPER_CALL_FAILED;
+    if (e->call->kind != DSQL_KEEPER_CALL_NEXT)
         return;
     row->counts[OPENS] += step->what == DSQL_KEEPER_OPEN;
     row->counts[CLOSES] += step->what == DSQL_KEEPER_CLOSE;
     row->discards[step->discard] += step->what == DSQL_KEEPER_CLOSE;
 }
 
-static void watch(void *arg, const struct dsql_replay_event *e)
+static void watch(void *arg, const struct dsql_sim_replay_event *e)
 {
     struct page *page = arg;
     int64_t at = e->at.ns / page->interval_ns;
@@ -97,7 +97,7 @@ static struct dsql_chart_value discards_of(const void *of, size_t row, size_t wh
     return flat(((const struct page *)of)->rows[row].discards[which]);
 }
 
-static void put_head(const char *title, const struct dsql_replay *replay, FILE *out)
+static void put_head(const char *title, const struct dsql_sim_replay *replay, FILE *out)
 {
     char began[40];
     struct dsql_strbuf sb;
@@ -120,7 +120,7 @@ static void put_head(const char *title, const struct dsql_replay *replay, FILE *
     }
 }
 
-static void put_charts(const struct page *page, const struct dsql_replay *replay, FILE *out)
+static void put_charts(const struct page *page, const struct dsql_sim_replay *replay, FILE *out)
 {
     static const struct dsql_chart_line held[] = {
         {"open", level_of, OPEN}, {"opening", level_of, OPENING}, {"aging", level_of, AGING}};
@@ -154,18 +154,19 @@ static void put_charts(const struct page *page, const struct dsql_replay *replay
                        reason_count, 0);
 }
 
-enum dsql_rc dsql_replay_page(struct dsql_span file, const char *title,
-                              const struct dsql_replay *replay, FILE *out, struct dsql_err *err)
+enum dsql_rc dsql_sim_replay_page(struct dsql_span file, const char *title,
+                                  const struct dsql_sim_replay *replay, FILE *out,
+                                  struct dsql_err *err)
 {
     struct page page = {.interval_ns = dsql_mono_since(replay->last, replay->base) / ROWS + 1};
-    struct dsql_replay again;
+    struct dsql_sim_replay again;
     struct dsql_err known; /* what ends the file was said the first time */
     if (page.interval_ns < 1)
         return dsql_err_set(err, DSQL_INVALID, "a recording whose time goes back");
     page.rows = calloc(ROWS, sizeof(*page.rows));
     if (!page.rows)
         return dsql_err_set(err, DSQL_NO_MEMORY, "no memory for the page");
-    (void)!dsql_replay(file, watch, &page, &again, &known);
+    (void)!dsql_sim_replay(file, watch, &page, &again, &known);
     go_to(&page, ROWS - 1);
     put_head(title, replay, out);
     put_charts(&page, replay, out);

@@ -59,13 +59,13 @@ enum dsql_rc dsql_call_finish_query(struct dsql_call *call, const struct dsql_ro
                    : DSQL_OK;
     if (call->op->fence.mode != DSQL_FENCE_LOCKS)
         return DSQL_OK;
-    struct dsql_token token = {0};
+    struct dsql_row_token token = {0};
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         struct dsql_param value = token_of(call, rows, i);
-        dsql_token_set(&token, i, &value);
+        dsql_row_token_set(&token, i, &value);
     }
-    rc = dsql_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params,
-                              call->op->fence.keys, &token);
+    rc = dsql_row_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params,
+                                  call->op->fence.keys, &token);
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
 }
 
@@ -117,19 +117,19 @@ static enum dsql_rc prepare_write(struct dsql_call *call, size_t from, size_t co
 
 /* A write of a row whose token the transaction remembers: it must still be there. What is written
  * is the token from now on. */
-static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token *token)
+static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_row_token *token)
 {
     const struct dsql_op_statement *statement = call->statement;
     size_t fields = call->op->field_count, keys = call->op->fence.keys;
     struct dsql_described described;
-    struct dsql_token written = {0};
+    struct dsql_row_token written = {0};
     enum dsql_rc rc;
     dsql_call_describe(call, token->values, &described);
     /* A key hits one row at most; what fails by itself at none needs no count before COMMIT. */
     described.fence.rows = call->store->options.pipelined ? 0 : 1;
     for (size_t i = 0; i < call->op->fence.tokens; i++) {
         call->params[fields + i] = token->values[i];
-        dsql_token_set(&written, i, &call->params[keys + i]);
+        dsql_row_token_set(&written, i, &call->params[keys + i]);
     }
     rc = prepare_write(call, 0, 1);
     if (rc)
@@ -143,8 +143,8 @@ static enum dsql_rc exec_fenced(struct dsql_call *call, const struct dsql_token 
     if (rc)
         return rc;
     call->result->affected = 1;
-    rc =
-        dsql_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params, keys, &written);
+    rc = dsql_row_tokens_remember(&call->tx->tokens, call->op->fence.what, call->params, keys,
+                                  &written);
     return rc ? dsql_err_set(call->err, rc, "out of memory") : DSQL_OK;
 }
 
@@ -294,7 +294,7 @@ static enum dsql_rc attribute(struct dsql_call *call, enum dsql_rc rc)
 
 static enum dsql_rc run_in(struct dsql_call *call)
 {
-    const struct dsql_token *token = NULL;
+    const struct dsql_row_token *token = NULL;
     struct dsql_rows *rows = NULL;
     dsql_result_clear(call->result, call->op->column_count);
     call->marked = false;
@@ -312,8 +312,8 @@ static enum dsql_rc run_in(struct dsql_call *call)
     if (call->op->statement_count == 0)
         return exec_limited(call);
     if (call->op->fence.mode == DSQL_FENCE_CHECKS) {
-        token = dsql_tokens_find(&call->tx->tokens, call->op->fence.what, call->params,
-                                 call->op->fence.keys);
+        token = dsql_row_tokens_find(&call->tx->tokens, call->op->fence.what, call->params,
+                                     call->op->fence.keys);
         if (token)
             return exec_fenced(call, token);
         for (size_t i = 0; i < call->op->fence.tokens; i++)
@@ -341,7 +341,7 @@ static enum dsql_rc body(struct dsql_tx *tx, void *arg, struct dsql_err *err)
     enum dsql_rc rc = call_in(call);
     call->tx = NULL;
     call->err = outer;
-    dsql_tokens_fini(&own.tokens);
+    dsql_row_tokens_fini(&own.tokens);
     return rc;
 }
 

@@ -4,9 +4,9 @@
  * *ticket*, which names the parts, and the encoding beside it begins with a *mark*, which no
  * encoding of Temporal's does.
  *
- * (L1) Parts are never changed, and their id is drawn at random for each write. So a reader of
+ * (LA1) Parts are never changed, and their id is drawn at random for each write. So a reader of
  *      a ticket reads the value that stood there, or finds that parts are missing; never a mixture.
- * (L2) A row that holds a ticket is changed or deleted only behind a statement that deletes its
+ * (LA2) A row that holds a ticket is changed or deleted only behind a statement that deletes its
  *      parts (`clear` of the catalogue), in the same transaction. What does not do that first fails
  *      where it meets a mark: the common form of every statement looks at the mark by itself, which
  *      costs nothing, and is run again in the other form if it has met one.

@@ -3,14 +3,13 @@
  * workflow begins in one task are 2,000 rows of their map and 2,000 transfer tasks. So tasks of one
  * call share rows: a *pack* is a row with several.
  *
- * (K1) The ids of a pack are consecutive. So no other task has an id between them, and rows in the
+ * (PK1) The ids of a pack are consecutive. So no other task has an id between them, and rows in the
  *      order of their keys are tasks in the order of their ids.
- * (K2) The key of a pack is its last id. So a range delete takes it when all its tasks are below
+ * (PK2) The key of a pack is its last id. So a range delete takes it when all its tasks are below
  * the range's end, and not before. A process that deletes a range has completed what is below it.
- * (K3) A pack has at most DSQL_PACK_MAX tasks. So a task below an id is in a pack whose key is less
- *      than id + DSQL_PACK_MAX - 1 (`END` of the catalogue).
- * (K4) Each row that a range read finds has a task in the range, unless it is the last row. So a
- *      page that is not full is the last one.
+ * (PK3) A pack has at most DSQL_PACK_MAX tasks. So a task below an id is in a pack whose key is
+ * less than id + DSQL_PACK_MAX - 1 (`END` of the catalogue). (PK4) Each row that a range read finds
+ * has a task in the range, unless it is the last row. So a page that is not full is the last one.
  *
  * A single task is not deleted from a pack: only Temporal's admin tool asks for that.
  */

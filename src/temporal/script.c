@@ -317,7 +317,7 @@ static enum dsql_rc judge_seen(struct script *script, const struct dsql_rows *se
     const struct dsql_call *failed = &script->calls[script->failure.call];
     struct dsql_call *read = &script->look;
     script->failure.read = read->id;
-    script->failure.why = dsql_rows_count(seen) == 0 ? DSQL_WHY_MISSING : DSQL_WHY_WRONG;
+    script->failure.why = dsql_rows_count(seen) == 0 ? DSQL_SCRIPT_MISSING : DSQL_SCRIPT_WRONG;
     if (dsql_rows_count(seen) > 0 && holds(failed, read->op, seen))
         return dsql_err_set(err, DSQL_CONFLICT, "%s: what it expected came true meanwhile",
                             failed->op->name);
@@ -346,7 +346,7 @@ static enum dsql_rc judge(void *arg, size_t step, const struct dsql_rows *seen, 
     if (dsql_call_drew_ids(&script->calls[script->failure.call]))
         return dsql_err_set(err, DSQL_CONFLICT,
                             "another process gave the same id to a buffered event");
-    script->failure.why = DSQL_WHY_DUPLICATE;
+    script->failure.why = DSQL_SCRIPT_DUPLICATE;
     return rc;
 }
 
@@ -399,7 +399,7 @@ static enum dsql_rc run_once(struct script *script, struct dsql_store *store, co
     if (rc) {
         script->failure.call = call_of(script, steps.failed);
         if (script->failure.call == script->count)
-            script->failure.why = DSQL_WHY_OTHER;
+            script->failure.why = DSQL_SCRIPT_OTHER;
     }
     return rc;
 }

@@ -163,7 +163,7 @@ static enum dsql_rc run_body(struct dsql_tx *tx, void *arg, struct dsql_err *err
     const struct run *run = arg;
     struct dsql_store_tx own = {.store = run->store, .tx = tx};
     enum dsql_rc rc = run->body(&own, run->arg, err);
-    dsql_tokens_fini(&own.tokens);
+    dsql_row_tokens_fini(&own.tokens);
     return rc;
 }
 
@@ -194,7 +194,7 @@ enum dsql_rc dsql_store_begin(struct dsql_store *store, const char *operation,
 
 static void destroy(struct dsql_store_tx *tx)
 {
-    dsql_tokens_fini(&tx->tokens);
+    dsql_row_tokens_fini(&tx->tokens);
     free(tx);
 }
 

@@ -22,7 +22,7 @@ struct dsql_store {
 struct dsql_store_tx {
     struct dsql_store *store;
     struct dsql_tx *tx;
-    struct dsql_tokens tokens;
+    struct dsql_row_tokens tokens;
 };
 
 /* FOR KEY SHARE or FOR UPDATE; asks the cluster if that is not yet known. */

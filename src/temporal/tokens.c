@@ -35,7 +35,7 @@ static void write_key(unsigned char *out, const struct dsql_param *params, size_
     }
 }
 
-static bool matches(const struct dsql_token_entry *entry, const struct dsql_param *params,
+static bool matches(const struct dsql_row_token_entry *entry, const struct dsql_param *params,
                     size_t keys)
 {
     const unsigned char *at = entry->key;
@@ -53,15 +53,15 @@ static bool matches(const struct dsql_token_entry *entry, const struct dsql_para
     return true;
 }
 
-void dsql_tokens_fini(struct dsql_tokens *tokens)
+void dsql_row_tokens_fini(struct dsql_row_tokens *tokens)
 {
     for (size_t i = 0; i < tokens->count; i++)
         free(tokens->entries[i].key);
     free(tokens->entries);
-    *tokens = (struct dsql_tokens){0};
+    *tokens = (struct dsql_row_tokens){0};
 }
 
-void dsql_token_set(struct dsql_token *token, size_t i, const struct dsql_param *value)
+void dsql_row_token_set(struct dsql_row_token *token, size_t i, const struct dsql_param *value)
 {
     token->values[i] = *value;
     if (!has_pointer(value))
@@ -71,15 +71,16 @@ void dsql_token_set(struct dsql_token *token, size_t i, const struct dsql_param 
 }
 
 /* The pointers of a copy must lead into the copy. */
-static void settle(struct dsql_token *token)
+static void settle(struct dsql_row_token *token)
 {
     for (size_t i = 0; i < DSQL_OP_TOKENS_MAX; i++)
         if (has_pointer(&token->values[i]))
             token->values[i].as.ptr = token->bytes[i];
 }
 
-static struct dsql_token_entry *find(const struct dsql_tokens *tokens, enum dsql_fence_what what,
-                                     const struct dsql_param *params, size_t keys)
+static struct dsql_row_token_entry *find(const struct dsql_row_tokens *tokens,
+                                         enum dsql_fence_what what, const struct dsql_param *params,
+                                         size_t keys)
 {
     for (size_t i = 0; i < tokens->count; i++)
         if (tokens->entries[i].what == what && matches(&tokens->entries[i], params, keys))
@@ -87,22 +88,22 @@ static struct dsql_token_entry *find(const struct dsql_tokens *tokens, enum dsql
     return NULL;
 }
 
-const struct dsql_token *dsql_tokens_find(const struct dsql_tokens *tokens,
-                                          enum dsql_fence_what what,
-                                          const struct dsql_param *params, size_t keys)
+const struct dsql_row_token *dsql_row_tokens_find(const struct dsql_row_tokens *tokens,
+                                                  enum dsql_fence_what what,
+                                                  const struct dsql_param *params, size_t keys)
 {
-    struct dsql_token_entry *entry = find(tokens, what, params, keys);
+    struct dsql_row_token_entry *entry = find(tokens, what, params, keys);
     if (!entry)
         return NULL;
     settle(&entry->token); /* the list may have moved */
     return &entry->token;
 }
 
-enum dsql_rc dsql_tokens_remember(struct dsql_tokens *tokens, enum dsql_fence_what what,
-                                  const struct dsql_param *params, size_t keys,
-                                  const struct dsql_token *token)
+enum dsql_rc dsql_row_tokens_remember(struct dsql_row_tokens *tokens, enum dsql_fence_what what,
+                                      const struct dsql_param *params, size_t keys,
+                                      const struct dsql_row_token *token)
 {
-    struct dsql_token_entry *entry = find(tokens, what, params, keys);
+    struct dsql_row_token_entry *entry = find(tokens, what, params, keys);
     if (entry) {
         entry->token = *token;
         return DSQL_OK;
@@ -115,6 +116,6 @@ enum dsql_rc dsql_tokens_remember(struct dsql_tokens *tokens, enum dsql_fence_wh
     if (!key)
         return DSQL_NO_MEMORY;
     write_key(key, params, keys);
-    tokens->entries[tokens->count++] = (struct dsql_token_entry){what, key, len, *token};
+    tokens->entries[tokens->count++] = (struct dsql_row_token_entry){what, key, len, *token};
     return DSQL_OK;
 }

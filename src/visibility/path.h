@@ -3,8 +3,8 @@
  * gives runs in the fixed order (close time, open ones first, descending; start time descending;
  * run id) once its leading columns are fixed, so a path is a set of ranges that are merged.
  *
- * (P1) The ranges of a path hold every run that the expression selects.
- * (P2) What a path does not promise by itself is left to the filter: `covered` says of each
+ * (PA1) The ranges of a path hold every run that the expression selects.
+ * (PA2) What a path does not promise by itself is left to the filter: `covered` says of each
  *      conjunct whether every run of the ranges fulfils it.
  *
  * A path that *collects* reads a range of values: its runs come in the order of these, and are

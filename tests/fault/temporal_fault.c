@@ -6,37 +6,38 @@
 /* Of many rows every one keeps its own token; what could not be remembered is not half there. */
 static bool use_tokens(void)
 {
-    struct dsql_tokens tokens = {0};
+    struct dsql_row_tokens tokens = {0};
     bool ok = true;
     int64_t known = 0;
     for (int64_t i = 0; i < 20 && ok; i++) {
         struct dsql_param key[] = {dsql_i64(i), dsql_raw("name", (size_t)(i % 5))}, id;
-        struct dsql_token token = {0};
+        struct dsql_row_token token = {0};
         struct dsql_param value = dsql_i64(i * 10);
         id = dsql_raw("0123456789abcdef", 16);
-        dsql_token_set(&token, 0, &value);
-        dsql_token_set(&token, 1, &id);
-        ok = dsql_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token) == DSQL_OK;
+        dsql_row_token_set(&token, 0, &value);
+        dsql_row_token_set(&token, 1, &id);
+        ok = dsql_row_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token) == DSQL_OK;
         known += ok;
         value = dsql_i64(i * 10 + 1); /* a newer one takes its place */
-        dsql_token_set(&token, 0, &value);
+        dsql_row_token_set(&token, 0, &value);
         if (ok)
-            assert_int_equal(dsql_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token),
+            assert_int_equal(dsql_row_tokens_remember(&tokens, DSQL_FENCED_SHARD, key, 2, &token),
                              DSQL_OK);
     }
     for (int64_t i = 0; i < 20; i++) {
         struct dsql_param key[] = {dsql_i64(i), dsql_raw("name", (size_t)(i % 5))};
-        const struct dsql_token *token = dsql_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2);
+        const struct dsql_row_token *token =
+            dsql_row_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2);
         assert_int_equal(token != NULL, i < known);
         if (token) {
             assert_int_equal(token->values[0].as.i64, i * 10 + 1);
             assert_memory_equal(token->values[1].as.ptr, "0123456789abcdef", 16);
         }
-        assert_null(dsql_tokens_find(&tokens, DSQL_FENCED_EXECUTION, key, 2));
+        assert_null(dsql_row_tokens_find(&tokens, DSQL_FENCED_EXECUTION, key, 2));
         key[1] = dsql_null();
-        assert_null(dsql_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2));
+        assert_null(dsql_row_tokens_find(&tokens, DSQL_FENCED_SHARD, key, 2));
     }
-    dsql_tokens_fini(&tokens);
+    dsql_row_tokens_fini(&tokens);
     return ok;
 }
 

@@ -9,13 +9,13 @@
 #include "sim/world.h"
 #include "support/fuzz.h"
 
-static void watch(void *arg, const struct dsql_replay_event *event)
+static void watch(void *arg, const struct dsql_sim_replay_event *event)
 {
     char text[400];
     struct dsql_strbuf sb;
     (void)arg;
     dsql_strbuf_init(&sb, text, sizeof(text));
-    dsql_replay_describe(&sb, event);
+    dsql_sim_replay_describe(&sb, event);
     assert(sb.len > 0);
     dsql_slots_check(&event->keeper->slots);
 }
@@ -46,11 +46,11 @@ static void go_on(struct dsql_span file)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct dsql_replay replay;
+    struct dsql_sim_replay replay;
     struct dsql_err err = {0};
     uint8_t *bytes = malloc(size + (size_t)2 * DSQL_TRACE_HEADER);
     struct dsql_span as_is = {(const char *)data, size};
-    if (dsql_replay(as_is, watch, NULL, &replay, &err))
+    if (dsql_sim_replay(as_is, watch, NULL, &replay, &err))
         assert(err.message[0] != '\0');
     /* The same bytes as the only chunk of a file: it begins with an opening. */
     const struct dsql_trace_chunk chunk = {.len = (uint32_t)size, .segment_size = 1 << 20};
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(bytes + DSQL_TRACE_HEADER, data, size);
     dsql_trace_put_chunk(bytes, &chunk, bytes + DSQL_TRACE_HEADER);
     struct dsql_span framed = {(const char *)bytes, size + (size_t)2 * DSQL_TRACE_HEADER};
-    if (dsql_replay(framed, watch, NULL, &replay, &err))
+    if (dsql_sim_replay(framed, watch, NULL, &replay, &err))
         assert(err.message[0] != '\0');
     go_on(framed);
     free(bytes);

@@ -5,8 +5,8 @@
 
 enum { STEPS = 300 };
 
-/* (P1): a bucket at the full rate that gave the same permits would never have been short of one.
- * (P2), and no permit during a pause. */
+/* (PE1): a bucket at the full rate that gave the same permits would never have been short of one.
+ * (PE2), and no permit during a pause. */
 static bool never_above_the_bucket(struct prop *p)
 {
     int64_t rate = 1 + (int64_t)prop_below(p, 100), burst = 1 + (int64_t)prop_below(p, 200);
@@ -23,7 +23,7 @@ static bool never_above_the_bucket(struct prop *p)
         case 0:
         case 1:
             if (dsql_permits_take(&permits, now, &wait_ns)) {
-                if (!prop_that(p, dsql_bucket_take(&model, 1000, now), "(P1) at step %zu", i) ||
+                if (!prop_that(p, dsql_bucket_take(&model, 1000, now), "(PE1) at step %zu", i) ||
                     !prop_that(p, !dsql_mono_before(now, permits.paused_until), "in a pause"))
                     return false;
             } else if (!prop_that(p, wait_ns > 0, "refused, but nothing to wait for")) {
@@ -39,7 +39,7 @@ static bool never_above_the_bucket(struct prop *p)
             dsql_permits_opened(&permits, now);
         }
         double in_effect = dsql_permits_rate(&permits, now);
-        if (!prop_that(p, in_effect >= 0.1 && in_effect <= (double)rate, "(P2): %f", in_effect))
+        if (!prop_that(p, in_effect >= 0.1 && in_effect <= (double)rate, "(PE2): %f", in_effect))
             return false;
     }
     return true;

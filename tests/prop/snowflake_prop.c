@@ -1,5 +1,5 @@
 /* Snowflakes: they only grow, whatever the clock does and whatever they are shown (S1, S2), and two
- * nodes never meet (S3). */
+ * nodes never meet (SF3). */
 #include "core/snowflake.h"
 #include "support/prop.h"
 #include "support/test.h"

@@ -1,6 +1,6 @@
 #include "cli/command.h"
 
-#include "cli/manual.h"
+#include "cli/help.h"
 #include "cli/reference.h"
 #include "support/test.h"
 
@@ -203,7 +203,7 @@ TEST(the_table_is_sound)
         }
         assert_int_equal(c->operands != NULL, c->operands_max > 0);
         assert_true(strlen(c->summary) > 5 && strlen(c->text) > 5);
-        assert_true(c->option_count <= DSQL_OPTIONS_MAX);
+        assert_true(c->option_count <= DSQL_COMMAND_OPTIONS_MAX);
         for (size_t a = 0; a < c->option_count; a++) {
             assert_true(strlen(c->options[a].doc) > 5);
             for (size_t b = 0; b < a; b++) {
@@ -229,7 +229,7 @@ static FILE *open_printed(void)
 static void assert_fills(int indent, const char *text, const char *wanted)
 {
     FILE *out = open_printed();
-    dsql_manual_fill(out, indent, text);
+    dsql_help_fill(out, indent, text);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(printed, wanted);
 }

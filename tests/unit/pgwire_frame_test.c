@@ -146,7 +146,7 @@ TEST(a_message_in_many_reads_comes_whole)
         assert_span(piece.body, DSQL_SPAN("select 1\0"));
         assert_true(dsql_pg_framer_is_between(&framer));
         assert_false(next_ok(&framer, &in).ready);
-        assert_null(framer.held); /* (F3) */
+        assert_null(framer.held); /* (FR3) */
         assert_true(dsql_pg_framer_is_between(&framer));
         dsql_pg_framer_fini(&framer);
     }

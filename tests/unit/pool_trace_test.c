@@ -119,9 +119,9 @@ TEST(what_is_recorded_is_replayed_to_the_byte)
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     struct dsql_span file = read_recording();
-    struct dsql_replay replay;
+    struct dsql_sim_replay replay;
     struct dsql_err err;
-    assert_int_equal(dsql_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
+    assert_int_equal(dsql_sim_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
     if (replay.differs)
         fail_msg("%s", replay.difference);
     assert_true(replay.closed && replay.decisions > 100 && replay.turns > 10);
@@ -132,12 +132,12 @@ TEST(what_is_recorded_is_replayed_to_the_byte)
 
 /* Finds the first record like this and changes its last byte, which is a part of the decision. */
 struct search {
-    enum dsql_call_kind kind;
+    enum dsql_keeper_call_kind kind;
     enum dsql_keeper_do what;
     uint64_t number;
 };
 
-static void look_for(void *arg, const struct dsql_replay_event *e)
+static void look_for(void *arg, const struct dsql_sim_replay_event *e)
 {
     struct search *s = arg;
     if (s->number == 0 && e->call->kind == s->kind && e->reply->step.what == s->what)
@@ -179,11 +179,11 @@ static void change(struct dsql_span file, uint64_t number)
 TEST(a_decision_that_differs_ends_the_replay)
 {
     static const struct search searches[] = {
-        {DSQL_CALL_NEXT, DSQL_KEEPER_OPEN, 0},
-        {DSQL_CALL_NEXT, DSQL_KEEPER_SLEEP, 0},
-        {DSQL_CALL_NEXT, DSQL_KEEPER_CLOSE, 0},
-        {DSQL_CALL_OPENED, 0, 0},
-        {DSQL_CALL_FAILED, 0, 0},
+        {DSQL_KEEPER_CALL_NEXT, DSQL_KEEPER_OPEN, 0},
+        {DSQL_KEEPER_CALL_NEXT, DSQL_KEEPER_SLEEP, 0},
+        {DSQL_KEEPER_CALL_NEXT, DSQL_KEEPER_CLOSE, 0},
+        {DSQL_KEEPER_CALL_OPENED, 0, 0},
+        {DSQL_KEEPER_CALL_FAILED, 0, 0},
     };
     struct dsql_pool *pool = open_recorded(8);
     live(pool, 60);
@@ -191,13 +191,13 @@ TEST(a_decision_that_differs_ends_the_replay)
     for (size_t i = 0; i < DSQL_COUNT_OF(searches); i++) {
         struct search search = searches[i];
         struct dsql_span file = read_recording();
-        struct dsql_replay replay;
+        struct dsql_sim_replay replay;
         struct dsql_err err;
         char record[40];
-        assert_int_equal(dsql_replay(file, look_for, &search, &replay, &err), DSQL_OK);
+        assert_int_equal(dsql_sim_replay(file, look_for, &search, &replay, &err), DSQL_OK);
         assert_true(search.number > 0 && !replay.differs);
         change(file, search.number);
-        enum dsql_rc rc = dsql_replay(file, NULL, NULL, &replay, &err);
+        enum dsql_rc rc = dsql_sim_replay(file, NULL, NULL, &replay, &err);
         if (rc != DSQL_OK || !replay.differs)
             fail_msg("case %zu: %d %s", i, (int)rc, rc ? err.message : "equal");
         (void)snprintf(record, sizeof(record), "record %llu at", (unsigned long long)search.number);
@@ -229,13 +229,14 @@ TEST(the_ring_keeps_the_newest_segments)
     for (int64_t i = 0; i < 150000; i++) {
         struct dsql_keeper_reply reply;
         struct dsql_keeper_call call = {
-            .kind = DSQL_CALL_TURN, .now = {DSQL_H + i * DSQL_MS}, .count = 0};
+            .kind = DSQL_KEEPER_CALL_TURN, .now = {DSQL_H + i * DSQL_MS}, .count = 0};
         pthread_mutex_lock(&lock);
         dsql_trace_call(trace, &keeper, &call, &reply);
         do {
-            call = (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT};
+            call = (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_NEXT};
             dsql_trace_call(trace, &keeper, &call, &reply);
-            call = (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS, .count = 4, .rate = 0.1};
+            call =
+                (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_SLOTS, .count = 4, .rate = 0.1};
             if (reply.step.what == DSQL_KEEPER_SLOTS)
                 dsql_trace_call(trace, &keeper, &call, &(struct dsql_keeper_reply){0});
         } while (reply.step.what != DSQL_KEEPER_SLEEP);
@@ -246,9 +247,9 @@ TEST(the_ring_keeps_the_newest_segments)
     dsql_trace_close(trace, &keeper);
     dsql_keeper_fini(&keeper);
     struct dsql_span file = read_recording();
-    struct dsql_replay replay;
+    struct dsql_sim_replay replay;
     assert_true(file.len <= DSQL_TRACE_SEGMENTS * dsql_trace_segment_size(4));
-    assert_int_equal(dsql_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
+    assert_int_equal(dsql_sim_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
     assert_int_equal(replay.segments, DSQL_TRACE_SEGMENTS);
     assert_true(!replay.differs && replay.closed);
     assert_true(replay.base.ns > DSQL_H); /* the oldest are gone */
@@ -280,9 +281,9 @@ TEST(a_child_does_not_write_to_the_recording)
     dsql_pool_close(pool);
     assert_int_not_equal(access(old, F_OK), 0);
     struct dsql_span file = read_recording();
-    struct dsql_replay replay;
+    struct dsql_sim_replay replay;
     struct dsql_err err;
-    assert_int_equal(dsql_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
+    assert_int_equal(dsql_sim_replay(file, NULL, NULL, &replay, &err), DSQL_OK);
     assert_true(!replay.differs && replay.closed);
     free((char *)(uintptr_t)file.ptr);
 }

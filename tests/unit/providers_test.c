@@ -451,7 +451,7 @@ TEST(where_a_container_may_be_asked)
         STRBUF(url, 512);
         aws_world_environment(&world, cases[i].env);
         assert_int_equal(dsql_aws_env_init(&env, world.env, NULL), DSQL_OK);
-        enum dsql_rc rc = dsql_container_url(&env, &url, NULL);
+        enum dsql_rc rc = dsql_provider_container_url(&env, &url, NULL);
         if (rc != cases[i].rc || (cases[i].url && strcmp(url.ptr, cases[i].url) != 0))
             fail_msg("%s: %s %s", cases[i].env, dsql_rc_name(rc), url.ptr);
         dsql_aws_env_fini(&env);

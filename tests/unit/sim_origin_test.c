@@ -51,19 +51,19 @@ static void carry_out(struct day *day, const struct dsql_keeper_step *step)
 {
     switch (step->what) {
     case DSQL_KEEPER_SLOTS:
-        (void)tell(day,
-                   (struct dsql_keeper_call){.kind = DSQL_CALL_SLOTS, .count = SLOTS, .rate = 10});
+        (void)tell(day, (struct dsql_keeper_call){
+                            .kind = DSQL_KEEPER_CALL_SLOTS, .count = SLOTS, .rate = 10});
         break;
     case DSQL_KEEPER_CLAIM:
     case DSQL_KEEPER_TAKE:
-        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_CALL_CLAIMED,
+        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLAIMED,
                                                   .slot = look_at(day, step->slot)});
         break;
     case DSQL_KEEPER_PERMIT:
-        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_CALL_PERMIT, .yes = true});
+        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PERMIT, .yes = true});
         break;
     case DSQL_KEEPER_PREPARE:
-        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_CALL_PREPARED, .yes = true});
+        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_PREPARED, .yes = true});
         break;
     case DSQL_KEEPER_OPEN: /* 20 to 60 ms */
         day->ends[step->slot] =
@@ -82,16 +82,16 @@ static void carry_out(struct day *day, const struct dsql_keeper_step *step)
 static void end_connects(struct day *day, const struct dsql_keeper_step *closes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        (void)tell(day,
-                   (struct dsql_keeper_call){.kind = DSQL_CALL_CLOSED, .slot = closes[i].slot});
+        (void)tell(day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_CLOSED,
+                                                  .slot = closes[i].slot});
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct dsql_mono end = day->ends[slot];
         if (end.ns == 0 || !dsql_mono_before(end, dsql_mono_add(day->now, STEP_MS * DSQL_MS)))
             continue;
         day->ends[slot] = (struct dsql_mono){0};
         day->looked[slot] = false;
-        (void)tell(day,
-                   (struct dsql_keeper_call){.kind = DSQL_CALL_OPENED, .slot = slot, .now = end});
+        (void)tell(day, (struct dsql_keeper_call){
+                            .kind = DSQL_KEEPER_CALL_OPENED, .slot = slot, .now = end});
     }
 }
 
@@ -99,10 +99,10 @@ static void take_turn(struct day *day, uint32_t waiting)
 {
     struct dsql_keeper_step step, closes[SLOTS];
     size_t count = 0;
-    (void)tell(
-        day, (struct dsql_keeper_call){.kind = DSQL_CALL_TURN, .now = day->now, .count = waiting});
+    (void)tell(day, (struct dsql_keeper_call){
+                        .kind = DSQL_KEEPER_CALL_TURN, .now = day->now, .count = waiting});
     do {
-        step = tell(day, (struct dsql_keeper_call){.kind = DSQL_CALL_NEXT}).step;
+        step = tell(day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_NEXT}).step;
         if (step.what == DSQL_KEEPER_CLOSE)
             closes[count++] = step;
         carry_out(day, &step);
@@ -134,7 +134,7 @@ static void record(bool drained)
         take_turn(&day, 0);
     }
     if (drained) {
-        (void)tell(&day, (struct dsql_keeper_call){.kind = DSQL_CALL_DRAIN});
+        (void)tell(&day, (struct dsql_keeper_call){.kind = DSQL_KEEPER_CALL_DRAIN});
         day.now = dsql_mono_add(start, SECONDS * DSQL_S);
         take_turn(&day, 0);
     }

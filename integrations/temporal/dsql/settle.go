@@ -14,14 +14,14 @@ import (
 // acquired anew, and everything on it waits. A connection that the server closes just when a script is on its way is
 // enough, and nobody can tell whether it was the first byte or the answer that was lost.
 //
-// (S1) A script of executions is applied once at most, however often it is sent: it changes the version of an execution
+// (SE1) A script of executions is applied once at most, however often it is sent: it changes the version of an execution
 //      that it expects, or inserts one by its run. Of two such transactions one is refused, the later one because it
 //      finds another version, or, if both saw the same, at COMMIT, because the other changed its row. So it may be sent
 //      again; if that succeeds, it is applied, and what is still under way can't be.
-// (S2) If it is refused then, it was applied before if and only if the execution stands where it would have brought it
+// (SE2) If it is refused then, it was applied before if and only if the execution stands where it would have brought it
 //      while the shard is still at its owner's range: nobody else writes at that range, and the owner waits for this
 //      answer. Both are read in one snapshot.
-// (S3) History nodes are upserts: what only appends is sent again until it is answered.
+// (SE3) History nodes are upserts: what only appends is sent again until it is answered.
 //
 // Everything else stays unknown: tasks, whose keys say nothing about their writer, shards and task queues.
 

@@ -36,7 +36,7 @@ completes "$first_words metrics events findings --help --markdown --man-pages=" 
 
 # A table of ours in place of src/cli/commands.c.
 cat >"$scratch/table.c" <<'C'
-#include "cli/manual.h"
+#include "cli/help.h"
 
 static const struct dsql_option common[] = {{"json", 0, NULL, "a switch"}, {"port", 0, "N", "a value"}};
 static const struct dsql_option some[] = {{"fast", 0, NULL, "a switch"}};
@@ -50,12 +50,12 @@ const size_t dsql_command_count = DSQL_COUNT_OF(dsql_commands);
 
 int main(void)
 {
-    dsql_manual_bash(stdout);
+    dsql_help_bash(stdout);
     return 0;
 }
 C
 "$CC" -std=c17 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/src" "$scratch/table.c" \
-    "$SOURCE_DIR"/src/cli/{args,manual,reference,doctor_findings}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
+    "$SOURCE_DIR"/src/cli/{args,help,reference,doctor_findings}.c -o "$scratch/table" "$BUILD_DIR/libdsql.a" -lpq -lcurl -ljansson -lcrypto -lpthread
 script=$scratch/table.bash
 "$scratch/table" >"$script"
 bash -n "$script"

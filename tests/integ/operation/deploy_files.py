@@ -193,7 +193,7 @@ for action, keys in leases.items():
     check(action == "dynamodb:Scan" or set(keys) == lease_keys, f"leases: keys of {action}")
 
 limiter = policy("budget-limiter-policy")
-check(limiter == {"dynamodb:UpdateItem": [prefix["DSQL_CONNECT_PREFIX"] + "*"]}, f"limiter: {limiter}")
+check(limiter == {"dynamodb:UpdateItem": [prefix["DSQL_LEASE_CONNECT_PREFIX"] + "*"]}, f"limiter: {limiter}")
 
 operator = policy("budget-operator-policy")
 called = budget_actions(calls("budget/table.c", r'call\(t, "(\w+)"'))

@@ -76,7 +76,7 @@ static void what_holds_later_is_run_again(void)
     /* Another change than the expected one is none: it is not run again. */
     changed = 9;
     REQUIRE(add_task(10, &failure) == DSQL_CONDITION_FAILED);
-    REQUIRE(looks == 1 && failure.call == 1 && failure.why == DSQL_WHY_WRONG);
+    REQUIRE(looks == 1 && failure.call == 1 && failure.why == DSQL_SCRIPT_WRONG);
     struct dsql_SelectFromShards_row found;
     REQUIRE(dsql_next_SelectFromShards(&failure.found, &found) && found.range_id == 9);
     dsql_result_fini(&failure.found);

@@ -2,11 +2,11 @@
  * 32 workers on one shard, one task queue and one workflow, each of which has a token that every
  * change raises. Whatever the endpoint does meanwhile:
  *
- *   (C1) each value of a token has exactly one winner;
- *   (C2) what a worker was told is applied is there, once: no update is lost;
- *   (C3) what a worker was told has failed is not there;
- *   (C4) what is there and not reported as applied was reported as unknown;
- *   (C5) a loser gets condition failed, and nothing but a conflict is ever run again.
+ *   (SC1) each value of a token has exactly one winner;
+ *   (SC2) what a worker was told is applied is there, once: no update is lost;
+ *   (SC3) what a worker was told has failed is not there;
+ *   (SC4) what is there and not reported as applied was reported as unknown;
+ *   (SC5) a loser gets condition failed, and nothing but a conflict is ever run again.
  *
  * Every change leaves a row behind that names its token and the try that made it.
  */

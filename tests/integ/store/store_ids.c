@@ -299,7 +299,7 @@ static void find_what_was_there(void)
     struct dsql_script_call call = {DSQL_OP_UpdateTaskQueueUserData, row, 1, NULL};
     struct dsql_script_failure failure = {0};
     enum dsql_rc rc = dsql_store_run_script(fix.store, "ids", &call, 1, NULL, NULL, &failure, &err);
-    REQUIRE(rc == DSQL_CONDITION_FAILED && failure.why == DSQL_WHY_WRONG, "%s, why %d",
+    REQUIRE(rc == DSQL_CONDITION_FAILED && failure.why == DSQL_SCRIPT_WRONG, "%s, why %d",
             dsql_rc_name(rc), (int)failure.why);
     dsql_result_fini(&failure.found);
 }

@@ -123,10 +123,10 @@ static void expect(size_t number, const struct expectation *e)
             continue;
         REQUIRE(failure.call == 1, "%zu, %zu: %zu", number, i, failure.call);
         /* What is read behind ROLLBACK tells a row that is there from one that is not. */
-        REQUIRE(failure.why == (i == 1 ? DSQL_WHY_WRONG : DSQL_WHY_MISSING), "%zu, %zu: %d", number,
-                i, (int)failure.why);
+        REQUIRE(failure.why == (i == 1 ? DSQL_SCRIPT_WRONG : DSQL_SCRIPT_MISSING), "%zu, %zu: %d",
+                number, i, (int)failure.why);
         REQUIRE(failure.read != DSQL_OP_COUNT &&
-                failure.found.rows == (failure.why == DSQL_WHY_WRONG));
+                failure.found.rows == (failure.why == DSQL_SCRIPT_WRONG));
         dsql_result_fini(&failure.found);
         REQUIRE(strcmp(err.entity, e->entity) == 0 && *err.key, "%zu, %zu: %s", number, i,
                 err.entity);
@@ -299,7 +299,7 @@ static void failures_show_the_row(void)
     wire_trips_begin(&wire, pg);
     REQUIRE(run("seen", lines, 2, NULL, &failure) == DSQL_CONDITION_FAILED);
     REQUIRE(wire_trips_end(&wire, NULL) == 2);
-    REQUIRE(failure.call == 0 && failure.why == DSQL_WHY_WRONG);
+    REQUIRE(failure.call == 0 && failure.why == DSQL_SCRIPT_WRONG);
     REQUIRE(failure.read == DSQL_OP_SelectFromShards);
     REQUIRE(dsql_next_SelectFromShards(&failure.found, &row) && row.range_id == 9);
     REQUIRE(run("seen", lines, 1, NULL, &failure) == DSQL_CONDITION_FAILED); /* alone */
@@ -332,12 +332,12 @@ static void many_inputs(void)
     const struct dsql_script_call again[] = {calls[2], calls[1], calls[0]};
     REQUIRE(dsql_store_run_script(fix.store, "many", again, 3, NULL, NULL, &failure, &err) ==
             DSQL_DUPLICATE);
-    REQUIRE(failure.call == 2 && failure.why == DSQL_WHY_DUPLICATE, "%zu", failure.call);
+    REQUIRE(failure.call == 2 && failure.why == DSQL_SCRIPT_DUPLICATE, "%zu", failure.call);
     guard[1] = dsql_i64(1);
     const struct dsql_script_call last[] = {calls[1], calls[1], calls[2]};
     REQUIRE(dsql_store_run_script(fix.store, "many", last, 3, NULL, NULL, &failure, &err) ==
             DSQL_CONDITION_FAILED);
-    REQUIRE(failure.call == 2 && failure.why == DSQL_WHY_WRONG, "%zu", failure.call);
+    REQUIRE(failure.call == 2 && failure.why == DSQL_SCRIPT_WRONG, "%zu", failure.call);
     dsql_result_fini(&failure.found);
     for (size_t i = 0; i < 3; i++)
         dsql_result_fini(&results[i]);
@@ -427,7 +427,7 @@ static void refusals(void)
         const struct line lines[] = {task(7000), refused[i]};
         struct dsql_script_failure failure = {.call = 99};
         enum dsql_rc rc = run("refused", lines, 2, NULL, &failure);
-        REQUIRE(rc == DSQL_INVALID && failure.call == 1 && failure.why == DSQL_WHY_OTHER,
+        REQUIRE(rc == DSQL_INVALID && failure.call == 1 && failure.why == DSQL_SCRIPT_OTHER,
                 "%zu: %s at %zu", i, dsql_rc_name(rc), failure.call);
         REQUIRE(strstr(err.message, dsql_op_name(refused[i].op)), "%s", err.message);
     }

@@ -2,12 +2,10 @@
  * Visibility under fire: threads write, repeat, overtake and delete the same few runs while others
  * compact, whatever the endpoint does. Afterwards
  *
- *   (V1) each run holds a record that was written, and no newer one was written as upsert or close;
- *   (V2) a run that was deleted is deleted;
- *   (V3) rows, postings and counters agree: check finds nothing;
- *   (V4) every kind of damage is found by check, and repair mends it;
- *   (V5) so does a repair while runs are written and others do damage: with a last one, all is
- * well.
+ *   (VR1) each run holds a record that was written, and no newer one was written as upsert or
+ * close; (VR2) a run that was deleted is deleted; (VR3) rows, postings and counters agree: check
+ * finds nothing; (VR4) every kind of damage is found by check, and repair mends it; (VR5) so does a
+ * repair while runs are written and others do damage: with a last one, all is well.
  *
  * Run by visibility.sh, with and without faults.
  */

@@ -1,4 +1,4 @@
-#include "pool/trust.h"
+#include "pool/roots.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const char *dsql_trust_bundle(void)
+const char *dsql_roots_bundle(void)
 {
     static const char *const places[] = {
         "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine */
@@ -43,7 +43,7 @@ static size_t copy_amazons(FILE *from, FILE *to)
     return count;
 }
 
-size_t dsql_trust_make(const char *bundle, int *fd, char *path, size_t path_size)
+size_t dsql_roots_make(const char *bundle, int *fd, char *path, size_t path_size)
 {
     assert(path_size >= 64);
     FILE *from = bundle ? fopen(bundle, "re") : NULL;

@@ -1,4 +1,4 @@
-#include "cli/manual.h"
+#include "cli/help.h"
 
 #include "cli/reference.h"
 
@@ -19,7 +19,7 @@ static void fill_line(FILE *out, int indent, struct dsql_span line, int *column)
     }
 }
 
-void dsql_manual_fill(FILE *out, int indent, const char *text)
+void dsql_help_fill(FILE *out, int indent, const char *text)
 {
     struct dsql_span rest = dsql_span_of(text), line;
     int column = 0;
@@ -45,14 +45,14 @@ static void list_row(FILE *out, const char *name, const char *summary)
     fprintf(out, "  %-14s  %s\n", name, summary);
 }
 
-void dsql_manual_list_references(FILE *out)
+void dsql_help_list_references(FILE *out)
 {
     fputs("References, 'dsql help REFERENCE':\n\n", out);
     for (size_t i = 0; i < dsql_topic_count; i++)
         list_row(out, dsql_topics[i].name, dsql_topics[i].summary);
 }
 
-void dsql_manual_overview(FILE *out)
+void dsql_help_overview(FILE *out)
 {
     fputs("Usage: dsql COMMAND [OPTION...]\n\n", out);
     fputs("Tools for Amazon Aurora DSQL. Commands; 'dsql help COMMAND' says more:\n\n", out);
@@ -60,7 +60,7 @@ void dsql_manual_overview(FILE *out)
         if (dsql_commands[i]->run) /* of a group stand those that do something */
             list_row(out, dsql_commands[i]->name, dsql_commands[i]->summary);
     fputc('\n', out);
-    dsql_manual_list_references(out);
+    dsql_help_list_references(out);
 }
 
 /* The commands that begin with this one's name, where there are any. */
@@ -88,12 +88,12 @@ static void add_synopsis(FILE *out, const struct dsql_command *command)
             command->operands ? " " : "", command->operands ? command->operands : "");
 }
 
-void dsql_manual_command(FILE *out, const struct dsql_command *command)
+void dsql_help_command(FILE *out, const struct dsql_command *command)
 {
     fputs("Usage: ", out);
     add_synopsis(out, command);
     fputs("\n\n", out);
-    dsql_manual_fill(out, 0, command->text);
+    dsql_help_fill(out, 0, command->text);
     list_under(out, command);
     if (command->option_count > 0)
         fputs("\nOptions:\n", out);
@@ -104,7 +104,7 @@ void dsql_manual_command(FILE *out, const struct dsql_command *command)
         if (option->letter)
             fprintf(out, ", -%c", option->letter);
         fputc('\n', out);
-        dsql_manual_fill(out, OPTION_DOC_INDENT, option->doc);
+        dsql_help_fill(out, OPTION_DOC_INDENT, option->doc);
     }
     if (command->reference) {
         fputc('\n', out);
@@ -131,7 +131,7 @@ static bool first_word_is_repeated(size_t command)
     return false;
 }
 
-void dsql_manual_list_names(FILE *out, struct dsql_span first_word)
+void dsql_help_list_names(FILE *out, struct dsql_span first_word)
 {
     struct dsql_span first, second;
     for (size_t i = 0; i < dsql_command_count; i++) {
@@ -162,9 +162,9 @@ static void bash_second_words(FILE *out, size_t command)
     if (!split_name(command, &first, &second))
         return;
     fprintf(out, "    ' help %.*s ') offered='", DSQL_SPAN_ARG(first));
-    dsql_manual_list_names(out, first);
+    dsql_help_list_names(out, first);
     fprintf(out, "' ;;\n    ' %.*s ') offered='", DSQL_SPAN_ARG(first));
-    dsql_manual_list_names(out, first);
+    dsql_help_list_names(out, first);
     for (size_t i = 0; i < dsql_command_count; i++)
         if (dsql_span_eq(dsql_span_of(dsql_commands[i]->name), first))
             list_arguments(out, dsql_commands[i]);
@@ -173,7 +173,7 @@ static void bash_second_words(FILE *out, size_t command)
 
 /* The words before the cursor stand between blanks, so that patterns match whole words. bash takes
  * the first pattern that fits: longer names come before the shorter ones they begin with. */
-void dsql_manual_bash(FILE *out)
+void dsql_help_bash(FILE *out)
 {
     fputs("# bash completion for dsql; printed by 'dsql completion bash'.\n"
           "_dsql()\n"
@@ -183,7 +183,7 @@ void dsql_manual_bash(FILE *out)
           "    case \"$words\" in\n"
           "    '  ') offered='",
           out);
-    dsql_manual_list_names(out, DSQL_SPAN(""));
+    dsql_help_list_names(out, DSQL_SPAN(""));
     fputs("' ;;\n", out);
     for (size_t i = 0; i < dsql_command_count; i++)
         bash_second_words(out, i); /* again for each with that first word; bash takes the first */
