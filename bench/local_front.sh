@@ -1,17 +1,18 @@
 #!/bin/bash
 # What the front of `dsql local` costs: pgbench through it, beside the same PostgreSQL with the same
-# settings reached over TCP with TLS, in turns in one run; the best of the rounds counts. The front adds
-# a second TLS end and a statement check to every message, in one thread; PostgreSQL alone uses a
-# process for each client.       local_front.sh BUILD_DIR [SECONDS]
+# settings reached over TCP with TLS, in turns in one run; the best of the rounds counts. The floor is a relay
+# that only moves bytes between TLS and that PostgreSQL's Unix socket (relay_bench.c): what any process in
+# between costs.       local_front.sh BUILD_DIR [SECONDS]
 set -euo pipefail
 dsql=$1/dsql
+relay=$1/bench/relay_bench
 seconds=${2:-3}
 rounds=3
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
 bin=/usr/lib/postgresql/15/bin
-server=''
-trap '[ -z "$server" ] || kill -INT "$server"; wait; rm -rf "$scratch"' EXIT
+server='' floor=''
+trap '[ -z "$server" ] || kill -INT "$server"; [ -z "$floor" ] || kill "$floor"; wait; rm -rf "$scratch"' EXIT
 
 as_server=() # PostgreSQL refuses to run as root
 [ "$(id -u)" != 0 ] || as_server=(setpriv --reuid=postgres --regid=postgres --clear-groups)
@@ -29,6 +30,8 @@ port=$((20000 + RANDOM % 20000))
     -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=128MB \
     -c 'default_transaction_isolation=repeatable read' >"$scratch/pg.log" 2>&1 &
 server=$!
+"$relay" endpoint $((port + 1)) "$scratch/pg/cert.pem" "$scratch/pg/key.pem" "$scratch/pg/.s.PGSQL.$port" &
+floor=$!
 
 cat >"$scratch/select.sql" <<'SQL'
 \set id random(1, 100000)
@@ -42,10 +45,11 @@ cat >"$scratch/run.sh" <<'SH'
 set -euo pipefail
 scratch=$1 seconds=$2 rounds=$3 port=$4
 direct=(env -u PGSSLROOTCERT PGHOST=localhost PGHOSTADDR=127.0.0.1 PGPORT="$port" PGSSLMODE=require PGPASSWORD=)
+floor=("${direct[@]}" PGPORT=$((port + 1)))
 until "${direct[@]}" psql -qc 'select 1' >/dev/null 2>&1; do sleep 0.1; done
+front=()
 for through in front direct; do
-    run=()
-    [ $through = front ] || run=("${direct[@]}")
+    declare -n run=$through
     "${run[@]}" psql -qc 'create table b (id int primary key, n int)'
     for i in $(seq 0 49); do # the service takes 3,000 rows at a time
         echo "insert into b select i, 0 from generate_series($((i * 2000 + 1)), $((i * 2000 + 2000))) i;"
@@ -54,9 +58,8 @@ done
 declare -A best
 for _ in $(seq "$rounds"); do
     for script in select update; do
-        for through in front direct; do
-            run=()
-            [ $through = front ] || run=("${direct[@]}")
+        for through in front floor direct; do
+            declare -n run=$through
             tps=$("${run[@]}" pgbench -n -M prepared -f "$scratch/$script.sql" -c 8 -j 2 -T "$seconds" --max-tries 10 |
                 sed -n 's/^tps = \([0-9]*\).*/\1/p')
             [ "$tps" -le "${best[$script.$through]:-0}" ] || best[$script.$through]=$tps
@@ -64,10 +67,11 @@ for _ in $(seq "$rounds"); do
     done
 done
 echo "local front: pgbench -M prepared, 8 clients, best of $rounds rounds of ${seconds} s"
-printf '%-10s %14s %14s %8s\n' '' 'front tps' 'direct tps' ratio
+ratio() { awk "BEGIN {printf \"%.2f\", ${best[$script.$1]} / ${best[$script.$2]}}"; }
+printf '%-10s %12s %12s %12s %14s %14s %13s\n' '' 'front tps' 'floor tps' 'direct tps' front/direct floor/direct front/floor
 for script in select update; do
-    printf '%-10s %14s %14s %7sx\n' $script "${best[$script.front]}" "${best[$script.direct]}" \
-        "$(awk "BEGIN {printf \"%.2f\", ${best[$script.front]} / ${best[$script.direct]}}")"
+    printf '%-10s %12s %12s %12s %13sx %13sx %12sx\n' $script "${best[$script.front]}" "${best[$script.floor]}" \
+        "${best[$script.direct]}" "$(ratio front direct)" "$(ratio floor direct)" "$(ratio front floor)"
 done
 SH
 "$dsql" local exec -- bash "$scratch/run.sh" "$scratch" "$seconds" "$rounds" "$port"

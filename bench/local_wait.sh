@@ -58,9 +58,10 @@ text = open(sys.argv[1], "rb").read()
 count = 0
 while os.path.exists(f"/proc/{sys.argv[2]}") and open(f"/proc/{sys.argv[2]}/stat").read().split()[2] != "Z":
     # A text that was read once is known: each one is another.
-    pq.PQclear(pq.PQexec(conn, b"begin;" if text.startswith(b"insert") else b""))
+    writes = text.startswith(b"insert")
+    pq.PQclear(pq.PQexec(conn, b"begin" if writes else b""))
     pq.PQclear(pq.PQexec(conn, b"/* %d */" % count + text))
-    pq.PQclear(pq.PQexec(conn, b"rollback"))
+    pq.PQclear(pq.PQexec(conn, b"rollback" if writes else b""))
     count += 1
 print(count)
 PY

@@ -2,11 +2,13 @@
 # `dsql proxy` beside PgBouncer in transaction mode, both before one plain PostgreSQL with TLS to it and 20 connections,
 # one thread each: `pgbench -S` in turns with 1, 50 and 1,000 clients, what a transaction costs the pooler in CPU, the
 # latency that it adds, memory for an idle client, fairness, and how many connections a restart of the application opens.
+# The floor is a relay that only moves bytes (relay_bench.c): what any pooler of one thread costs.
 # PostgreSQL lets everybody in; the token that the proxy sends as password is not asked for.
 #     proxy.sh BUILD_DIR [TRANSACTIONS [ROUNDS]]
 set -euo pipefail
 dsql=$1/dsql
 idle_bench=$1/bench/proxy_bench
+relay=$1/bench/relay_bench
 transactions=${2:-20000} # of a turn; logins of the clients are counted as the pooler's CPU
 rounds=${3:-5}
 bin=/usr/lib/postgresql/15/bin
@@ -18,7 +20,7 @@ ulimit -n "$(ulimit -Hn)"
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
 pids=()
-trap 'for pid in "${pids[@]}"; do kill -INT "$pid" 2>/dev/null || true; done; wait; rm -rf "$scratch"' EXIT
+trap 'for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done; wait; rm -rf "$scratch"' EXIT
 
 as_server=() # PostgreSQL and PgBouncer refuse to run as root
 [ "$(id -u)" != 0 ] || as_server=(setpriv --reuid=postgres --regid=postgres --clear-groups)
@@ -28,7 +30,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -su
 chmod 600 "$scratch/pg/key.pem"
 [ "$(id -u)" != 0 ] || chown -R postgres "$scratch/pg"
 base=$((20000 + RANDOM % 12000))
-server_port=$base proxy_port=$((base + 1)) bouncer_port=$((base + 2))
+server_port=$base proxy_port=$((base + 1)) bouncer_port=$((base + 2)) floor_port=$((base + 3))
 "${as_server[@]}" $bin/initdb -D "$scratch/pg/data" -U admin --auth=trust --locale=C --encoding=UTF8 --no-sync >/dev/null
 "${as_server[@]}" $bin/postgres -D "$scratch/pg/data" -h 127.0.0.1 -p "$server_port" -k "$scratch/pg" -c ssl=on \
     -c ssl_cert_file="$scratch/pg/cert.pem" -c ssl_key_file="$scratch/pg/key.pem" -c fsync=off \
@@ -62,9 +64,12 @@ log_disconnections = 0
 INI
 "${as_server[@]}" /usr/sbin/pgbouncer -q "$scratch/bouncer.ini" >"$scratch/bouncer.log" 2>&1 &
 bouncer_pid=$!
-pids+=("$proxy_pid" "$bouncer_pid")
-declare -A port=([proxy]=$proxy_port [pgbouncer]=$bouncer_port) pid=([proxy]=$proxy_pid [pgbouncer]=$bouncer_pid)
-for who in proxy pgbouncer; do
+"$relay" pooler "$floor_port" "$server_port" admin 20 &
+floor_pid=$!
+pids+=("$proxy_pid" "$bouncer_pid" "$floor_pid")
+declare -A port=([proxy]=$proxy_port [pgbouncer]=$bouncer_port [floor]=$floor_port)
+declare -A pid=([proxy]=$proxy_pid [pgbouncer]=$bouncer_pid [floor]=$floor_pid)
+for who in proxy pgbouncer floor; do
     until psql -p "${port[$who]}" -qc 'select 1' >/dev/null 2>&1; do
         kill -0 "${pid[$who]}" || { cat "$scratch/$who.log" "$scratch/bouncer.log"; exit 1; }
         sleep 0.1
@@ -89,21 +94,30 @@ turn() { # turn WHO CLIENTS PROTOCOL: transactions a second, and microseconds of
     awk "BEGIN {print ($after - $before) * 1e6 / $(getconf CLK_TCK) / $count}" >>"$scratch/$1.cpu"
 }
 echo "proxy: pgbench -S on 20 connections with TLS, medians of $rounds rounds of $transactions transactions in turns"
-printf '%-10s %8s %12s %14s %7s %15s %19s %7s\n' protocol clients 'proxy tps' 'pgbouncer tps' ratio 'proxy CPU/tx' \
-    'pgbouncer CPU/tx' ratio
+# The median of the rounds' ratios, since rounds differ more than poolers. Of CPU the other way round: more is better.
+beside_pgbouncer() { # beside_pgbouncer WHO tps|cpu
+    local files=("$scratch/$1.$2" "$scratch/pgbouncer.$2")
+    [ "$2" = tps ] || files=("$scratch/pgbouncer.$2" "$scratch/$1.$2")
+    paste "${files[@]}" | awk '{print $1 / $2}' | median
+}
+declare -A mid # medians over the rounds
+printf '%-10s %7s %33s %22s %36s %22s\n' protocol clients 'tps: proxy, pgbouncer, floor' 'beside pgbouncer' \
+    'CPU/tx: proxy, pgbouncer, floor' 'beside pgbouncer'
 for protocol in simple extended; do
     for clients in 1 50 1000; do
         rm -f "$scratch"/*.tps "$scratch"/*.cpu
         for ((round = 0; round < rounds; round++)); do
-            order=(proxy pgbouncer)
-            [ $((round % 2)) = 0 ] || order=(pgbouncer proxy)
+            order=(proxy pgbouncer floor)
+            [ $((round % 2)) = 0 ] || order=(floor pgbouncer proxy)
             for who in "${order[@]}"; do turn "$who" "$clients" "$protocol"; done
         done
-        tps=$(paste "$scratch/proxy.tps" "$scratch/pgbouncer.tps" | awk '{print $1 / $2}' | median)
-        cpu=$(paste "$scratch/pgbouncer.cpu" "$scratch/proxy.cpu" | awk '{print $1 / $2}' | median)
-        printf '%-10s %8s %12s %14s %6.2fx %12.1f us %16.1f us %6.2fx\n' $protocol $clients \
-            "$(median <"$scratch/proxy.tps")" "$(median <"$scratch/pgbouncer.tps")" "$tps" \
-            "$(median <"$scratch/proxy.cpu")" "$(median <"$scratch/pgbouncer.cpu")" "$cpu"
+        for what in tps cpu; do
+            for who in proxy pgbouncer floor; do mid[$who.$what]=$(median <"$scratch/$who.$what"); done
+            for who in proxy floor; do mid[$who.$what.ratio]=$(beside_pgbouncer $who $what); done
+        done
+        printf '%-10s %7s %11s %10s %10s %9.2fx, %9.2fx %12.1f %10.1f %9.1f us %9.2fx, %9.2fx\n' $protocol $clients \
+            "${mid[proxy.tps]}" "${mid[pgbouncer.tps]}" "${mid[floor.tps]}" "${mid[proxy.tps.ratio]}" "${mid[floor.tps.ratio]}" \
+            "${mid[proxy.cpu]}" "${mid[pgbouncer.cpu]}" "${mid[floor.cpu]}" "${mid[proxy.cpu.ratio]}" "${mid[floor.cpu.ratio]}"
     done
 done
 
@@ -117,7 +131,7 @@ rm -f "$scratch"/*.p50 "$scratch"/*.fair
 for ((round = 0; round < rounds; round++)); do
     read -r p50 _ < <(quantiles "$server_port" 1 require)
     echo "$p50" >>"$scratch/direct.p50"
-    for who in proxy pgbouncer; do
+    for who in proxy pgbouncer floor; do
         read -r p50 _ < <(quantiles "${port[$who]}" 1 disable)
         echo "$p50" >>"$scratch/$who.p50"
         read -r p50 p99 < <(quantiles "${port[$who]}" 500 disable)
@@ -127,7 +141,7 @@ for ((round = 0; round < rounds; round++)); do
 done
 direct=$(median <"$scratch/direct.p50")
 sessions() { psql -p "$server_port" -Atc "select sessions from pg_stat_database where datname = 'postgres'"; }
-for who in proxy pgbouncer; do
+for who in proxy pgbouncer floor; do
     p50=$(median <"$scratch/$who.p50")
     printf '%s: p50 of 1 client %d us, %d us more than straight to the server with TLS; ' $who "$p50" $((p50 - direct))
     printf '500 clients: p99/p50 %s\n' "$(grep . "$scratch/$who.fair" | median)"
