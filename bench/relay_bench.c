@@ -3,9 +3,8 @@
  * `dsql proxy` cost is the price of standing between a client and PostgreSQL at all. It looks into
  * nothing but the end of an answer, checks nothing, and is no program to be used.
  *
- *     relay_bench endpoint PORT CERTIFICATE KEY SOCKET        TLS to clients, a Unix socket each
- * behind relay_bench pooler PORT SERVER_PORT USER CONNECTIONS    plain to clients, TLS to a few
- * behind
+ *     relay_bench endpoint PORT CERTIFICATE KEY SOCKET        TLS in front, a Unix socket behind
+ *     relay_bench pooler PORT SERVER_PORT USER CONNECTIONS    plain in front, TLS behind
  *
  * Listens on 127.0.0.1:PORT until it is killed. What it moves per transaction is the least that is
  * possible with sockets: one read and one write on either side. pgbench is its client: a message
