@@ -31,7 +31,8 @@ static const char *const on_behalf[] = {
     "transaction_isolation", /* BEGIN */
     "transaction_read_only",
     "transaction_deferrable",
-    "work_mem", /* while a foreign key is validated */
+    "default_transaction_read_only", /* SET SESSION CHARACTERISTICS */
+    "work_mem",                      /* while a foreign key is validated */
     "hash_mem_multiplier",
 };
 

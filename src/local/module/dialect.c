@@ -12,6 +12,7 @@
 #include <catalog/pg_constraint.h>
 #include <catalog/pg_type.h>
 #include <nodes/parsenodes.h>
+#include <parser/parse_type.h>
 #include <utils/guc.h>
 #include <utils/guc_tables.h>
 #include <utils/lsyscache.h>
@@ -63,12 +64,31 @@ static void size_numeric(const ColumnDef *column)
     }
 }
 
-static void size_columns(const CreateStmt *table)
+/* A column that can be compressed says with what: lz4, which is what is done by default, too. */
+static void say_compression(ColumnDef *column)
+{
+#ifdef USE_LZ4
+    Type type = column->typeName ? LookupTypeName(NULL, column->typeName, NULL, true) : NULL;
+    if (!type)
+        return; /* PostgreSQL says what is wrong */
+    if (!column->compression && TypeIsToastable(typeTypeId(type)))
+        column->compression = pstrdup("lz4");
+    ReleaseSysCache(type);
+#endif
+}
+
+static void change_column(ColumnDef *column)
+{
+    size_numeric(column);
+    say_compression(column);
+}
+
+static void change_columns(const CreateStmt *table)
 {
     ListCell *cell;
     foreach (cell, table->tableElts) {
         if (IsA(lfirst(cell), ColumnDef))
-            size_numeric(lfirst_node(ColumnDef, cell));
+            change_column(lfirst_node(ColumnDef, cell));
     }
 }
 
@@ -130,7 +150,7 @@ static void change_command(const RangeVar *table, AlterTableCmd *command)
     else if (command->subtype == AT_DropConstraint)
         check_drop_constraint(table, command->name);
     else if (command->subtype == AT_AddColumn)
-        size_numeric(castNode(ColumnDef, command->def));
+        change_column(castNode(ColumnDef, command->def));
     else if (command->subtype == AT_SetStorage &&
              strcmp(strVal(command->def), DSQL_LOCAL_DEFAULT_STORAGE) == 0)
         command->def = (Node *)makeString(default_storage(table, command->name));
@@ -166,7 +186,7 @@ PlannedStmt *dsql_dialect_statement(PlannedStmt *statement)
         return changed;
     }
     if (tag == T_CreateStmt) {
-        size_columns((CreateStmt *)changed->utilityStmt);
+        change_columns((CreateStmt *)changed->utilityStmt);
         return changed;
     }
     const AlterTableStmt *alter = (AlterTableStmt *)changed->utilityStmt;

@@ -26,12 +26,15 @@
 #include <miscadmin.h>
 #include <nodes/parsenodes.h>
 #include <parser/parser.h>
+#include <tcop/dest.h>
+#include <tcop/utility.h>
 #include <utils/acl.h>
 #include <utils/builtins.h>
 #include <utils/inval.h>
 #include <utils/lsyscache.h>
 #include <utils/rel.h>
 #include <utils/relcache.h>
+#include <utils/resowner.h>
 #include <utils/snapmgr.h>
 #include <utils/syscache.h>
 #include <utils/timestamp.h>
@@ -39,6 +42,15 @@
 struct job {
     const char *kind, *tag;
     RangeVar *table;
+    IndexStmt *index; /* of a build */
+};
+
+/* How a job ends. */
+struct ending {
+    Oid object;          /* the index, or the table */
+    Oid built;           /* an index that is not to be valid yet */
+    bool fails;          /* its build fails, later */
+    const char *details; /* why the job has failed, at once */
 };
 
 static struct job read_job(const char *ddl)
@@ -46,12 +58,13 @@ static struct job read_job(const char *ddl)
     List *statements = raw_parser(ddl, RAW_PARSE_DEFAULT);
     Node *first = list_length(statements) == 1 ? linitial_node(RawStmt, statements)->stmt : NULL;
     if (first && IsA(first, IndexStmt))
-        return (struct job){"INDEX_BUILD", "CREATE INDEX", ((IndexStmt *)first)->relation};
+        return (struct job){"INDEX_BUILD", "CREATE INDEX", ((IndexStmt *)first)->relation,
+                            (IndexStmt *)first};
     if (first && IsA(first, AlterTableStmt)) {
         const AlterTableStmt *alter = (AlterTableStmt *)first;
         if (alter->objtype == OBJECT_TABLE && list_length(alter->cmds) == 1 &&
             linitial_node(AlterTableCmd, alter->cmds)->subtype == AT_ValidateConstraint)
-            return (struct job){"VALIDATE_CONSTRAINT", "ALTER TABLE", alter->relation};
+            return (struct job){"VALIDATE_CONSTRAINT", "ALTER TABLE", alter->relation, NULL};
     }
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("a job is one CREATE INDEX or one VALIDATE CONSTRAINT")));
@@ -87,14 +100,19 @@ Datum dsql_job_id(PG_FUNCTION_ARGS)
     PG_RETURN_TEXT_P(cstring_to_text(id));
 }
 
-/* The index is there, and no query may use it yet. */
-static void mark_not_valid(Oid index)
+/* The index is there, and no query may use it, or not yet. like: the index that was asked for, of
+ * which this one had to be built as one that is not unique. */
+static void mark_not_valid(Oid index, const IndexStmt *like)
 {
     Relation rows = table_open(IndexRelationId, RowExclusiveLock);
     HeapTuple row = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
     if (!HeapTupleIsValid(row))
         elog(ERROR, "an index that was just built is gone");
     ((Form_pg_index)GETSTRUCT(row))->indisvalid = false;
+    if (like) {
+        ((Form_pg_index)GETSTRUCT(row))->indisunique = true;
+        ((Form_pg_index)GETSTRUCT(row))->indnullsnotdistinct = like->nulls_not_distinct;
+    }
     CatalogTupleUpdate(rows, &row->t_self, row);
     CacheInvalidateRelcacheByRelid(((Form_pg_index)GETSTRUCT(row))->indrelid);
     heap_freetuple(row);
@@ -110,54 +128,56 @@ static Datum qualified(Oid relation)
 
 /* Statements with nothing in them to be looked up by name but tables of sys. What is done has no
  * name any more, what is not has no time of a change. */
-static void write_rows(const struct job *job, const char *id, Oid object, Oid built, bool fails)
+static void write_rows(const struct job *job, const char *id, const struct ending *ending)
 {
     static const char jobs[] = "insert into sys.jobs values ($1, $2, $3, $4, $5, $6, $7,"
                                " date_trunc('second', $8), date_trunc('second', $9))";
     static const char builds[] = "insert into sys.dsql_builds values ($1, $2, $3, $4)";
     Oid types[] = {TEXTOID, TEXTOID, TEXTOID,        TEXTOID,       OIDOID,
                    OIDOID,  TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
-    bool waits = OidIsValid(built);
+    bool waits = OidIsValid(ending->built);
+    const char *status = waits ? "submitted" : ending->details ? "failed" : "completed";
     Datum values[] = {
         CStringGetTextDatum(id),
-        CStringGetTextDatum(waits ? "submitted" : "completed"),
-        (Datum)0,
+        CStringGetTextDatum(status),
+        ending->details ? CStringGetTextDatum(ending->details) : (Datum)0,
         CStringGetTextDatum(job->kind),
         ObjectIdGetDatum(RelationRelationId),
-        ObjectIdGetDatum(object),
-        waits ? qualified(object) : (Datum)0,
+        ObjectIdGetDatum(ending->object),
+        waits ? qualified(ending->object) : (Datum)0,
         TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
         TimestampTzGetDatum(GetCurrentTimestamp()),
     };
-    const char *nulls = waits ? "  n     n" : "  n   n  ";
+    const char *nulls = waits ? "  n     n" : ending->details ? "      n  " : "  n   n  ";
     if (SPI_execute_with_args(jobs, lengthof(types), types, values, nulls, false, 0) !=
         SPI_OK_INSERT)
         elog(ERROR, "the job could not be written");
     if (!waits)
         return;
     Oid build_types[] = {TEXTOID, OIDOID, TIMESTAMPTZOID, BOOLOID};
-    Datum build_values[] = {values[0], ObjectIdGetDatum(built), values[8], BoolGetDatum(fails)};
+    Datum build_values[] = {values[0], ObjectIdGetDatum(ending->built), values[8],
+                            BoolGetDatum(ending->fails)};
     if (SPI_execute_with_args(builds, lengthof(build_types), build_types, build_values, NULL, false,
                               0) != SPI_OK_INSERT)
         elog(ERROR, "the build could not be written");
-    mark_not_valid(built);
+    mark_not_valid(ending->built, NULL);
 }
 
-/* built: an index that is not to be valid yet. An error undoes the change of user too. */
-static void record(const struct job *job, const char *id, Oid object, Oid built, bool fails)
+/* An error undoes the change of user too. */
+static void record(const struct job *job, const char *id, const struct ending *ending)
 {
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);
     SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
                            context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-    write_rows(job, id, object, built, fails);
+    write_rows(job, id, ending);
     SetUserIdAndSecContext(user, context);
 }
 
 void dsql_job_analyzed(const VacuumStmt *statement)
 {
-    const struct job job = {"ANALYZE", "ANALYZE", NULL};
+    const struct job job = {"ANALYZE", "ANALYZE", NULL, NULL};
     ListCell *cell;
     /* ANALYZE may have ended the snapshot that was there. */
     PushActiveSnapshot(GetTransactionSnapshot());
@@ -168,7 +188,7 @@ void dsql_job_analyzed(const VacuumStmt *statement)
         if (!OidIsValid(table) || !pg_class_ownercheck(table, GetUserId()))
             continue; /* it was not analyzed */
         make_id(id);
-        record(&job, id, table, InvalidOid, false);
+        record(&job, id, &(struct ending){.object = table});
     }
     SPI_finish();
     PopActiveSnapshot();
@@ -178,6 +198,55 @@ void dsql_job_analyzed(const VacuumStmt *statement)
 static void add_context(void *unused)
 {
     errcontext("dsql_run_job");
+}
+
+/* What the rows that are there can do to a job, and not to its statement. */
+static bool fails_the_job(int code)
+{
+    return code == ERRCODE_UNIQUE_VIOLATION || code == ERRCODE_CHECK_VIOLATION ||
+           code == ERRCODE_FOREIGN_KEY_VIOLATION;
+}
+
+/* Runs the statement; or says why its job fails, which has changed nothing then. */
+static const char *run(const char *ddl)
+{
+    MemoryContext memory = CurrentMemoryContext;
+    ResourceOwner owner = CurrentResourceOwner;
+    ErrorData *volatile error = NULL;
+    BeginInternalSubTransaction(NULL);
+    PG_TRY();
+    {
+        if (SPI_execute(ddl, false, 0) != SPI_OK_UTILITY)
+            elog(ERROR, "the job could not be run");
+        ReleaseCurrentSubTransaction();
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(memory);
+        error = CopyErrorData();
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+    }
+    PG_END_TRY();
+    MemoryContextSwitchTo(memory);
+    CurrentResourceOwner = owner;
+    if (error && !fails_the_job(error->sqlerrcode))
+        ReThrowError(error);
+    return error ? error->message : NULL;
+}
+
+/* A unique index over rows that are not: it stays, and is enforced, but not valid. It is built as
+ * one that is not unique, for PostgreSQL would not build it otherwise. */
+static void build_failed_index(const struct job *job, const char *ddl)
+{
+    PlannedStmt *statement = makeNode(PlannedStmt);
+    IndexStmt *index = copyObject(job->index);
+    index->unique = false;
+    index->nulls_not_distinct = false;
+    statement->commandType = CMD_UTILITY;
+    statement->utilityStmt = (Node *)index;
+    statement->stmt_location = -1;
+    ProcessUtility(statement, ddl, false, PROCESS_UTILITY_QUERY, NULL, NULL, None_Receiver, NULL);
 }
 
 PGDLLEXPORT Datum dsql_run_job(PG_FUNCTION_ARGS);
@@ -193,14 +262,22 @@ Datum dsql_run_job(PG_FUNCTION_ARGS)
     struct job job = read_job(ddl);
     List *before = indexes_of(job.table, &relation);
     SPI_connect();
-    if (SPI_execute(ddl, false, 0) != SPI_OK_UTILITY)
-        elog(ERROR, "the job could not be run");
+    const char *details = run(ddl);
+    if (details && job.index) {
+        details = "found duplicate key(s) while validating index uniqueness";
+        build_failed_index(&job, ddl);
+    }
     CommandCounterIncrement();
     List *added = list_difference_oid(indexes_of(job.table, &same), before);
     Oid index = added && same == relation ? linitial_oid(added) : InvalidOid;
+    if (details && OidIsValid(index))
+        mark_not_valid(index, job.index);
     make_id(id);
-    record(&job, id, OidIsValid(index) ? index : relation, slow || fails ? index : InvalidOid,
-           fails);
+    record(&job, id,
+           &(struct ending){.object = OidIsValid(index) ? index : relation,
+                            .built = !details && (slow || fails) ? index : InvalidOid,
+                            .fails = fails,
+                            .details = details});
     SPI_finish();
     ereport(NOTICE, (errmsg_internal(DSQL_LOCAL_TAG_NOTICE "%s", job.tag)));
     error_context_stack = context.previous;

@@ -168,7 +168,7 @@ const char dsql_local_first_sql[] =
     "            CASE WHEN NOT EXISTS (SELECT FROM pg_class WHERE oid = build.index) THEN 'cancelled'\n"
     "                WHEN build.fails THEN 'failed' ELSE 'completed' END,\n"
     "            details = CASE WHEN build.fails\n"
-    "                THEN 'Found duplicate key while validating index for UCVs' END\n"
+    "                THEN 'found duplicate key(s) while validating index uniqueness' END\n"
     "            WHERE job_id = build.job_id;\n"
     "        ended := ended + 1;\n"
     "    END LOOP;\n"

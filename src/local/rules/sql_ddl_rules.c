@@ -28,6 +28,16 @@ void dsql_sql_check_domain(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     dsql_sql_check_column(judge, stmt);
 }
 
+/* A domain is never tightened: not with a constraint that is not valid yet either. */
+void dsql_sql_check_alter_domain(struct dsql_sql_judge *judge, struct dsql_tree stmt)
+{
+    struct dsql_tree type = dsql_tree_get(stmt, "subtype");
+    if (dsql_tree_is(type, "O"))
+        dsql_sql_judge_unsupported(judge, "unsupported ALTER DOMAIN SET NOT NULL statement");
+    if (dsql_tree_is(type, "C"))
+        dsql_sql_judge_unsupported(judge, "unsupported ALTER DOMAIN ADD CONSTRAINT statement");
+}
+
 /* What would be refused is refused in a body too. A body that libpg_query can't read is left to
  * PostgreSQL, which reads it now, and to the module there. */
 static void check_script(struct dsql_sql_judge *judge, const struct dsql_sql_script *script)
@@ -140,6 +150,12 @@ void dsql_sql_check_drop(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         return; /* there is none, and PostgreSQL says so in a notice */
     else if (!is_one_of(type, others, DSQL_COUNT_OF(others)))
         dsql_sql_judge_unsupported(judge, "unsupported object in DROP statement");
+    if (dsql_tree_is(type, "OBJECT_DOMAIN") &&
+        dsql_tree_is(dsql_tree_get(stmt, "behavior"), "DROP_CASCADE"))
+        dsql_sql_judge_unsupported(judge, "DROP DOMAIN with CASCADE unsupported");
+    if (dsql_tree_is(type, "OBJECT_INDEX") && dsql_tree_true(dsql_tree_get(stmt, "concurrent")))
+        dsql_sql_judge_unsupported(judge,
+                                   "DROP INDEX CONCURRENTLY must be first action in transaction");
 }
 
 void dsql_sql_check_rename(struct dsql_sql_judge *judge, struct dsql_tree stmt)

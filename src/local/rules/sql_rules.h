@@ -82,7 +82,7 @@ dsql_sql_check_fn dsql_sql_check_alter_table;
 
 /* sql_ddl_rules.c */
 dsql_sql_check_fn dsql_sql_check_view, dsql_sql_check_schema, dsql_sql_check_domain,
-    dsql_sql_check_function, dsql_sql_check_alter_function, dsql_sql_check_drop,
-    dsql_sql_check_rename, dsql_sql_check_grant, dsql_sql_check_statistics;
+    dsql_sql_check_alter_domain, dsql_sql_check_function, dsql_sql_check_alter_function,
+    dsql_sql_check_drop, dsql_sql_check_rename, dsql_sql_check_grant, dsql_sql_check_statistics;
 
 #endif

@@ -114,6 +114,14 @@ static bool says_what_is(struct dsql_tree kind, struct dsql_tree name, struct ds
            dsql_sql_option(args, "transaction_isolation", &level);
 }
 
+/* READ ONLY or READ WRITE for the transactions to come, which PostgreSQL keeps as a setting. */
+static bool says_read_only(struct dsql_tree name, struct dsql_tree args)
+{
+    struct dsql_tree mode;
+    return dsql_tree_is(name, "SESSION CHARACTERISTICS") && dsql_tree_count(args) == 1 &&
+           dsql_sql_option(args, "transaction_read_only", &mode);
+}
+
 void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
 {
     struct dsql_tree kind = dsql_tree_get(stmt, "kind"), name = dsql_tree_get(stmt, "name");
@@ -134,7 +142,7 @@ void dsql_sql_check_set(struct dsql_sql_judge *judge, struct dsql_tree stmt)
     check_isolation(judge, args); /* of SET TRANSACTION, which carries options instead of a value */
     if (says_what_is(kind, name, args))
         judge->stmt->flags |= DSQL_SQL_FRONT_SETTING;
-    else
+    else if (!says_read_only(name, args))
         dsql_sql_check_setting(judge, name, local, false);
 }
 

@@ -106,6 +106,8 @@ void dsql_sql_check_column(struct dsql_sql_judge *judge, struct dsql_tree stmt)
         dsql_sql_judge_unsupported(judge, "datatype %s not supported", type.shown);
     if (dsql_tree_get(stmt, "collClause").ptr)
         dsql_sql_judge_unsupported(judge, "COLLATE clause not supported");
+    if (dsql_tree_get(stmt, "compression").ptr)
+        dsql_sql_judge_unsupported(judge, "COMPRESSION clause not supported");
 }
 
 static void check_deferrable(struct dsql_sql_judge *judge, struct dsql_tree constraint,
@@ -314,8 +316,7 @@ void dsql_sql_check_create_table(struct dsql_sql_judge *judge, struct dsql_tree 
 
 static void check_index_element(struct dsql_sql_judge *judge, struct dsql_tree element)
 {
-    if (!dsql_tree_is(dsql_tree_get(element, "ordering"), "SORTBY_DEFAULT") ||
-        !dsql_tree_is(dsql_tree_get(element, "nulls_ordering"), "SORTBY_NULLS_DEFAULT"))
+    if (!dsql_tree_is(dsql_tree_get(element, "ordering"), "SORTBY_DEFAULT"))
         dsql_sql_judge_unsupported(judge, "specifying sort order not supported for index keys");
     if (dsql_tree_get(element, "expr").ptr &&
         !dsql_sql_judge_has(judge, DSQL_SQL_INDEX_EXPRESSION_SINCE))

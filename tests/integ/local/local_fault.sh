@@ -125,7 +125,7 @@ t
 completed
 t
 f
-failed|Found duplicate key while validating index for UCVs
+failed|found duplicate key(s) while validating index uniqueness
 f' ] || fail "index: $(part index)"
 [ "$(part lock)" = 'ERROR:  locking clauses other than FOR UPDATE are not supported' ] || fail "lock: $(part lock)"
 if [ "$(part seed | sort -u | wc -l)" != 1 ] || [ "$(part seed | head -n 1)" = 0 ]; then

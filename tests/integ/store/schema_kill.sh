@@ -73,7 +73,7 @@ echo "killed while $index was being built: waited for the same build"
 sql "drop index $index"
 fault index-fail=1x
 must_fail "$dsql" schema apply
-says "the index $index could not be built: Found duplicate key while validating index for UCVs"
+says "the index $index could not be built: found duplicate key(s) while validating index uniqueness"
 says 'run the command again: it builds the index anew'
 must_fail "$dsql" schema verify
 says "invalid index $index"
