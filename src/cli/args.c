@@ -3,6 +3,7 @@
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "base/shown.h"
+#include "base/strbuf.h"
 #include "config/config.h"
 
 /* How many words the command's name has if the command line begins with them; else 0. */
@@ -200,6 +201,15 @@ void dsql_complain_of_settings(const struct dsql_config_report *report)
         fprintf(stderr, "dsql: %s\n", report->findings[i].message);
     if (report->findings_dropped > 0)
         fprintf(stderr, "dsql: and %zu more; see 'dsql config'\n", report->findings_dropped);
+}
+
+void dsql_print_json(struct dsql_span text)
+{
+    struct dsql_strbuf sb;
+    dsql_strbuf_init_heap(&sb, 6 * text.len + 3); /* six characters for a byte, quotes, the end */
+    dsql_strbuf_add_json(&sb, text);
+    fputs(sb.ptr, stdout);
+    dsql_strbuf_fini(&sb);
 }
 
 const char *dsql_args_get(const struct dsql_args *args, const char *name)

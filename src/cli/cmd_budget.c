@@ -88,15 +88,6 @@ static enum dsql_rc place_init(const struct dsql_args *args, struct place *place
     return rc;
 }
 
-static void print_json_text(const char *text)
-{
-    char memory[1024];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory));
-    dsql_strbuf_add_json(&sb, dsql_span_of(text));
-    fputs(memory, stdout);
-}
-
 /* -- Setup. */
 
 static enum dsql_rc setup_table(const struct place *place, const char *name, bool json,
@@ -108,7 +99,7 @@ static enum dsql_rc setup_table(const struct place *place, const char *name, boo
     enum dsql_rc rc = dsql_budget_setup(&table, &created, err);
     if (!rc && json) {
         fputs("{\"table\": ", stdout);
-        print_json_text(name);
+        dsql_print_json(dsql_span_of(name));
         printf(", \"region\": \"%s\", \"created\": %s}\n", place->region,
                created ? "true" : "false");
     } else if (!rc) {
@@ -156,9 +147,9 @@ static void status_json(const struct place *place, const struct dsql_registry *r
                         const struct dsql_lease_survey *leases)
 {
     fputs("{\"endpoint\": ", stdout);
-    print_json_text(place->endpoint);
+    dsql_print_json(dsql_span_of(place->endpoint));
     fputs(", \"table\": ", stdout);
-    print_json_text(place->name);
+    dsql_print_json(dsql_span_of(place->name));
     if (r->exists) {
         fputs(",\n \"blocks\": {", stdout);
         print_json_limit(r->limit);
@@ -171,7 +162,7 @@ static void status_json(const struct place *place, const struct dsql_registry *r
             const struct dsql_block *b = &r->blocks[i];
             const struct dsql_part *slots = &b->of[DSQL_SLOTS], *flow = &b->of[DSQL_FLOW];
             printf("%s\n  {\"id\": \"%s\", \"name\": ", i ? "," : "", b->id);
-            print_json_text(b->name);
+            dsql_print_json(dsql_span_of(b->name));
             printf(", \"slots\": %lld, \"want\": %lld, \"flow\": %.3f, \"flow_want\": %.3f, "
                    "\"purse\": %lld, \"beat\": %lld, \"ttl_ms\": %lld, \"age_s\": %.1f}",
                    (long long)slots->has, (long long)slots->wants, (double)flow->has / DSQL_PERMIT,
@@ -275,7 +266,7 @@ static int release(const struct dsql_args *args)
         rc = dsql_budget_release(&place.table, args->operands[0], &err);
     if (!rc && dsql_args_has(args, "json")) {
         fputs("{\"released\": ", stdout);
-        print_json_text(args->operands[0]);
+        dsql_print_json(dsql_span_of(args->operands[0]));
         fputs("}\n", stdout);
     } else if (!rc) {
         printf("owner %s has no slots any more; if it lives, it joins again with what is free\n",

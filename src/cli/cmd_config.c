@@ -48,15 +48,6 @@ static void print_plain(const struct dsql_config *config, const struct dsql_conf
         printf("  and %zu more\n", report->findings_dropped);
 }
 
-static void print_json_text(const char *text)
-{
-    char memory[2048];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory));
-    dsql_strbuf_add_json(&sb, dsql_span_of(text));
-    fputs(memory, stdout);
-}
-
 /* Numbers and switches as such, everything else as text; a duration also in nanoseconds. */
 static void print_json_value(const struct dsql_config *config, size_t setting)
 {
@@ -71,7 +62,7 @@ static void print_json_value(const struct dsql_config *config, size_t setting)
     else if (value[0] == '\0')
         fputs("null", stdout);
     else
-        print_json_text(value);
+        dsql_print_json(dsql_span_of(value));
     if (info->type == DSQL_SETTING_DURATION) {
         const void *at = (const char *)config + info->offset;
         printf(", \"value_ns\": %lld", (long long)*(const int64_t *)at);
@@ -92,7 +83,7 @@ static void print_json(const struct dsql_config *config, const struct dsql_confi
         if (report->source[i].variable)
             printf(", \"variable\": \"%s\"", report->source[i].variable);
         printf(", \"default\": ");
-        print_json_text(dsql_setting_default((enum dsql_setting)i));
+        dsql_print_json(dsql_span_of(dsql_setting_default((enum dsql_setting)i)));
         fputc('}', stdout);
         between = ",";
     }
@@ -100,9 +91,9 @@ static void print_json(const struct dsql_config *config, const struct dsql_confi
     for (size_t i = 0; i < report->finding_count; i++) {
         printf("%s\n    {\"kind\": \"%s\", \"variable\": ", i ? "," : "",
                dsql_finding_name(report->findings[i].kind));
-        print_json_text(report->findings[i].variable);
+        dsql_print_json(dsql_span_of(report->findings[i].variable));
         fputs(", \"message\": ", stdout);
-        print_json_text(report->findings[i].message);
+        dsql_print_json(dsql_span_of(report->findings[i].message));
         fputc('}', stdout);
     }
     printf("\n  ],\n  \"findings_dropped\": %zu\n}\n", report->findings_dropped);

@@ -10,11 +10,9 @@
 
 static void print_json_member(const char *name, const char *text, const char *after)
 {
-    char memory[2 * DSQL_DOCTOR_TEXT_MAX];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory));
-    dsql_strbuf_add_json(&sb, dsql_span_of(text));
-    printf("\"%s\": %s%s", name, memory, after);
+    printf("\"%s\": ", name);
+    dsql_print_json(dsql_span_of(text));
+    fputs(after, stdout);
 }
 
 static void say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, const char *what,

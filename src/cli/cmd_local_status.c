@@ -10,14 +10,10 @@ static void print(struct dsql_span answer)
 static void print_value(struct dsql_span value)
 {
     int64_t number;
-    char memory[512];
-    struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory));
     if (dsql_span_to_i64(value, &number))
-        dsql_strbuf_addf(&sb, "%lld", (long long)number);
+        printf("%lld", (long long)number);
     else
-        dsql_strbuf_add_json(&sb, value);
-    fputs(memory, stdout);
+        dsql_print_json(value);
 }
 
 /* The same lines as an object: what is a number there is one here. */

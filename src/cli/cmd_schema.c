@@ -164,11 +164,12 @@ static int run_verify(const struct dsql_args *args)
 /* "cluster" and "program" of one schema, as members of a JSON object. */
 static void print_version_json(const struct dsql_schema *schema, const char *version)
 {
-    char memory[2 * DSQL_SCHEMA_VERSION_MAX + 8];
-    struct dsql_strbuf text;
-    dsql_strbuf_init(&text, memory, sizeof(memory));
-    dsql_strbuf_add_json(&text, dsql_span_of(version));
-    printf("\"cluster\": %s, \"program\": \"%s\"", version[0] ? text.ptr : "null", schema->version);
+    fputs("\"cluster\": ", stdout);
+    if (version[0])
+        dsql_print_json(dsql_span_of(version));
+    else
+        fputs("null", stdout);
+    printf(", \"program\": \"%s\"", schema->version);
 }
 
 static int run_version(const struct dsql_args *args)

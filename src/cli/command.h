@@ -62,6 +62,9 @@ int dsql_complain(const struct dsql_err *err);
 struct dsql_config_report;
 void dsql_complain_of_settings(const struct dsql_config_report *report);
 
+/* Prints a JSON string on standard output, quotes included. */
+void dsql_print_json(struct dsql_span text);
+
 extern const struct dsql_command *const dsql_commands[];
 extern const size_t dsql_command_count;
 

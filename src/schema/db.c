@@ -7,7 +7,7 @@
 #include "base/shown.h"
 #include "schema/schema.h"
 
-enum { TRIES = 30, VERSION_PARTITION = 0 };
+enum { TRIES = 30 };
 
 #define POLL_NS   (200 * DSQL_MS)
 #define REPORT_NS (2 * DSQL_S)

@@ -6,39 +6,24 @@
 #include "base/least.h"
 #include "sim/origin.h"
 
-#define AT(type, member) offsetof(struct type, member)
-#define FIELD_BOOL(name, type, member, doc)                                                        \
+#define FIELD(name, kind, type, member, low, high, words, shape, doc)                              \
     {                                                                                              \
-        name, DSQL_SHAPE_BOOL, AT(type, member), 0, 0, NULL, NULL, doc                             \
+        name, DSQL_SHAPE_##kind, offsetof(struct type, member), low, high, words, shape, doc       \
     }
+#define FIELD_BOOL(name, type, member, doc) FIELD(name, BOOL, type, member, 0, 0, NULL, NULL, doc)
 #define FIELD_INT(name, type, member, low, high, doc)                                              \
-    {                                                                                              \
-        name, DSQL_SHAPE_INT, AT(type, member), low, high, NULL, NULL, doc                         \
-    }
+    FIELD(name, INT, type, member, low, high, NULL, NULL, doc)
 #define FIELD_TIME(name, type, member, low, high, doc)                                             \
-    {                                                                                              \
-        name, DSQL_SHAPE_DURATION, AT(type, member), low, high, NULL, NULL, doc                    \
-    }
+    FIELD(name, DURATION, type, member, low, high, NULL, NULL, doc)
 #define FIELD_FRACTION(name, type, member, doc)                                                    \
-    {                                                                                              \
-        name, DSQL_SHAPE_FRACTION, AT(type, member), 0, 1, NULL, NULL, doc                         \
-    }
-#define FIELD_TEXT(name, type, member, doc)                                                        \
-    {                                                                                              \
-        name, DSQL_SHAPE_TEXT, AT(type, member), 0, 0, NULL, NULL, doc                             \
-    }
+    FIELD(name, FRACTION, type, member, 0, 1, NULL, NULL, doc)
+#define FIELD_TEXT(name, type, member, doc) FIELD(name, TEXT, type, member, 0, 0, NULL, NULL, doc)
 #define FIELD_CHOICE(name, type, member, words, doc)                                               \
-    {                                                                                              \
-        name, DSQL_SHAPE_CHOICE, AT(type, member), 0, 0, words, NULL, doc                          \
-    }
+    FIELD(name, CHOICE, type, member, 0, 0, words, NULL, doc)
 #define FIELD_MAP(name, type, member, shape, doc)                                                  \
-    {                                                                                              \
-        name, DSQL_SHAPE_MAP, AT(type, member), 0, 0, NULL, shape, doc                             \
-    }
+    FIELD(name, MAP, type, member, 0, 0, NULL, shape, doc)
 #define FIELD_LIST(name, type, member, shape, doc)                                                 \
-    {                                                                                              \
-        name, DSQL_SHAPE_LIST, AT(type, member), 0, 0, NULL, shape, doc                            \
-    }
+    FIELD(name, LIST, type, member, 0, 0, NULL, shape, doc)
 #define SHAPE(shape_name, fields, type, defaults, line)                                            \
     {                                                                                              \
         shape_name, fields, DSQL_COUNT_OF(fields), sizeof(struct type), defaults, line             \
@@ -143,7 +128,7 @@ static const struct dsql_shape_field service_fields[] = {
 static const struct dsql_sim_service service_defaults = {
     .count = 1, .workload = {.burst = 1, .hold_ns = 10 * DSQL_MS, .max_in_use = 10000}};
 static const struct dsql_shape service_shape = SHAPE("a service", service_fields, dsql_sim_service,
-    &service_defaults, AT(dsql_sim_service, line));
+    &service_defaults, offsetof(struct dsql_sim_service, line));
 
 static const char *const what_words[] = {
     "drop", "refuse", "stall", "throttle", "dynamodb-outage", "dynamodb-throttle", "token-failure",
@@ -164,7 +149,7 @@ static const struct dsql_shape_field happening_fields[] = {
 static const struct dsql_sim_happening happening_defaults = {
     .at_ns = -1, .what = -1, .times = 1, .fraction = 1};
 static const struct dsql_shape happening_shape = SHAPE("an event", happening_fields, dsql_sim_happening,
-    &happening_defaults, AT(dsql_sim_happening, line));
+    &happening_defaults, offsetof(struct dsql_sim_happening, line));
 
 #define T dsql_sim_scenario
 static const struct dsql_shape_field scenario_fields[] = {

@@ -1,6 +1,7 @@
 /* Many inputs of a call as one array, in the binary form that PostgreSQL takes. */
 #include <stdlib.h>
 
+#include "pgwire/oid.h"
 #include "temporal/call.h"
 
 enum { DIMENSIONS = 1, LOWER_BOUND = 1, HEAD = 5, NUMBER_SIZE = 8 };
@@ -10,11 +11,11 @@ static uint32_t oid_of(enum dsql_op_type type)
 {
     switch ((int)type) { /* those that the catalogue has arrays of */
     case DSQL_COLUMN_I8:
-        return 20;
+        return DSQL_OID_INT8;
     case DSQL_COLUMN_UUID:
-        return 2950;
+        return DSQL_OID_UUID;
     default:
-        return 25;
+        return DSQL_OID_TEXT;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "pgwire/oid.h"
 enum { MARK = '+', MARK_SOME = ':' }; /* "+" for no encoding, "+:Proto3" for Proto3 */
 
 bool dsql_large_may_be(const struct dsql_op_field *fields, size_t count, size_t at)
@@ -53,14 +54,14 @@ struct dsql_span dsql_large_part(const struct dsql_large *large, size_t number)
 const struct dsql_stmt dsql_large_insert = {
     .name = "large_insert",
     .sql = "INSERT INTO large_values (id, part, data) VALUES ($1, $2, $3)",
-    .types = (const uint32_t[]){2950, 23, 17},
+    .types = (const uint32_t[]){DSQL_OID_UUID, DSQL_OID_INT4, DSQL_OID_BYTEA},
     .flags = DSQL_STMT_PREPARE,
 };
 
 const struct dsql_stmt dsql_large_delete = {
     .name = "large_delete",
     .sql = "DELETE FROM large_values WHERE id = $1",
-    .types = (const uint32_t[]){2950},
+    .types = (const uint32_t[]){DSQL_OID_UUID},
     .flags = DSQL_STMT_PREPARE,
 };
 

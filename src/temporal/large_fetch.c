@@ -1,6 +1,7 @@
 /* The parts of large values, read in one round trip. */
 #include <stdlib.h>
 
+#include "pgwire/oid.h"
 #include "temporal/large.h"
 #include "temporal/store.h"
 #include "tx/script.h"
@@ -11,7 +12,8 @@ static const struct dsql_stmt select_parts = {
     .name = "large_select",
     .sql = "SELECT id, part, data FROM large_values WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) "
            "ORDER BY id, part",
-    .types = (const uint32_t[]){2950, 2950, 2950, 2950, 2950, 2950, 2950, 2950},
+    .types = (const uint32_t[]){DSQL_OID_UUID, DSQL_OID_UUID, DSQL_OID_UUID, DSQL_OID_UUID,
+                                DSQL_OID_UUID, DSQL_OID_UUID, DSQL_OID_UUID, DSQL_OID_UUID},
     .flags = DSQL_STMT_PREPARE | DSQL_STMT_READ,
 };
 

@@ -3,22 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of PostgreSQL's catalogue; they never change. */
-enum {
-    OID_BOOL = 16,
-    OID_BYTEA = 17,
-    OID_INT8 = 20,
-    OID_INT2 = 21,
-    OID_INT4 = 23,
-    OID_TEXT = 25,
-    OID_FLOAT8 = 701,
-    OID_BPCHAR = 1042,
-    OID_VARCHAR = 1043,
-    OID_TIMESTAMP = 1114,
-    OID_TIMESTAMPTZ = 1184,
-    OID_UUID = 2950,
-    OID_UNKNOWN = 0, /* the server finds out */
-};
+#include "pgwire/oid.h"
 
 /* No message of the service's protocol is longer than 10 MiB; PostgreSQL's own limit is 1 GiB. */
 enum { VALUE_MAX = 1 << 30 };
@@ -27,13 +12,13 @@ static const struct {
     uint32_t oid;
     int width; /* in binary form; 0 for what has a length of its own */
 } kinds[] = {
-    [DSQL_PARAM_NULL] = {OID_UNKNOWN, 0},     [DSQL_PARAM_BOOL] = {OID_BOOL, 1},
-    [DSQL_PARAM_I16] = {OID_INT2, 2},         [DSQL_PARAM_I32] = {OID_INT4, 4},
-    [DSQL_PARAM_I64] = {OID_INT8, 8},         [DSQL_PARAM_F64] = {OID_FLOAT8, 8},
-    [DSQL_PARAM_TEXT] = {OID_UNKNOWN, 0},     [DSQL_PARAM_TEXT_N] = {OID_UNKNOWN, 0},
-    [DSQL_PARAM_BYTES] = {OID_BYTEA, 0},      [DSQL_PARAM_UUID] = {OID_UUID, 0},
-    [DSQL_PARAM_TIME] = {OID_TIMESTAMPTZ, 8}, [DSQL_PARAM_TIMESTAMP] = {OID_TIMESTAMP, 8},
-    [DSQL_PARAM_RAW] = {OID_UNKNOWN, 0},
+    [DSQL_PARAM_NULL] = {DSQL_OID_UNKNOWN, 0},     [DSQL_PARAM_BOOL] = {DSQL_OID_BOOL, 1},
+    [DSQL_PARAM_I16] = {DSQL_OID_INT2, 2},         [DSQL_PARAM_I32] = {DSQL_OID_INT4, 4},
+    [DSQL_PARAM_I64] = {DSQL_OID_INT8, 8},         [DSQL_PARAM_F64] = {DSQL_OID_FLOAT8, 8},
+    [DSQL_PARAM_TEXT] = {DSQL_OID_UNKNOWN, 0},     [DSQL_PARAM_TEXT_N] = {DSQL_OID_UNKNOWN, 0},
+    [DSQL_PARAM_BYTES] = {DSQL_OID_BYTEA, 0},      [DSQL_PARAM_UUID] = {DSQL_OID_UUID, 0},
+    [DSQL_PARAM_TIME] = {DSQL_OID_TIMESTAMPTZ, 8}, [DSQL_PARAM_TIMESTAMP] = {DSQL_OID_TIMESTAMP, 8},
+    [DSQL_PARAM_RAW] = {DSQL_OID_UNKNOWN, 0},
 };
 
 static void put(unsigned char *out, int width, uint64_t value)
@@ -78,7 +63,7 @@ static bool make_room(struct dsql_params *out, size_t count, unsigned char (**nu
 /* Text and binary form of these are the same bytes, and the binary one needs no terminator. */
 static bool is_text_type(uint32_t oid)
 {
-    return oid == OID_TEXT || oid == OID_VARCHAR || oid == OID_BPCHAR;
+    return oid == DSQL_OID_TEXT || oid == DSQL_OID_VARCHAR || oid == DSQL_OID_BPCHAR;
 }
 
 static bool needs_copy(const struct dsql_param *param, const uint32_t *types, size_t i)

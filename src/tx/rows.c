@@ -5,10 +5,8 @@
 #include "base/defs.h"
 #include "base/span.h"
 #include "dsql/stmt.h"
+#include "pgwire/oid.h"
 #include "tx/params.h"
-
-enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_OID = 26 };
-enum { OID_FLOAT4 = 700, OID_FLOAT8 = 701, OID_TIMESTAMP = 1114, OID_TIMESTAMPTZ = 1184 };
 
 /* struct dsql_rows has no members anywhere: a pointer to it is a PGresult's. */
 static const PGresult *result_of(const struct dsql_rows *rows)
@@ -84,13 +82,13 @@ bool dsql_rows_i64(const struct dsql_rows *rows, size_t row, size_t column, int6
         return false;
     if (!v.binary)
         return dsql_span_to_i64((struct dsql_span){v.bytes, v.len}, out);
-    if (v.type == OID_INT8 && v.len == 8)
+    if (v.type == DSQL_OID_INT8 && v.len == 8)
         *out = (int64_t)big_endian(v.bytes, 8);
-    else if (v.type == OID_INT4 && v.len == 4)
+    else if (v.type == DSQL_OID_INT4 && v.len == 4)
         *out = (int32_t)big_endian(v.bytes, 4);
-    else if (v.type == OID_INT2 && v.len == 2)
+    else if (v.type == DSQL_OID_INT2 && v.len == 2)
         *out = (int16_t)big_endian(v.bytes, 2);
-    else if (v.type == OID_OID && v.len == 4)
+    else if (v.type == DSQL_OID_OID && v.len == 4)
         *out = (int64_t)big_endian(v.bytes, 4);
     else
         return false;
@@ -104,10 +102,10 @@ bool dsql_rows_f64(const struct dsql_rows *rows, size_t row, size_t column, doub
         return false;
     if (!v.binary)
         return dsql_span_to_f64((struct dsql_span){v.bytes, v.len}, out);
-    if (v.type == OID_FLOAT8 && v.len == 8) {
+    if (v.type == DSQL_OID_FLOAT8 && v.len == 8) {
         uint64_t bits = big_endian(v.bytes, 8);
         memcpy(out, &bits, sizeof(*out));
-    } else if (v.type == OID_FLOAT4 && v.len == 4) {
+    } else if (v.type == DSQL_OID_FLOAT4 && v.len == 4) {
         uint32_t bits = (uint32_t)big_endian(v.bytes, 4);
         float narrow;
         memcpy(&narrow, &bits, sizeof(narrow));
@@ -121,7 +119,7 @@ bool dsql_rows_f64(const struct dsql_rows *rows, size_t row, size_t column, doub
 bool dsql_rows_bool(const struct dsql_rows *rows, size_t row, size_t column, bool *out)
 {
     struct value v;
-    if (!value_at(rows, row, column, &v) || v.type != OID_BOOL || v.len != 1)
+    if (!value_at(rows, row, column, &v) || v.type != DSQL_OID_BOOL || v.len != 1)
         return false;
     *out = v.binary ? v.bytes[0] != 0 : v.bytes[0] == 't';
     return true;
@@ -131,7 +129,7 @@ bool dsql_rows_time_us(const struct dsql_rows *rows, size_t row, size_t column, 
 {
     struct value v;
     if (!value_at(rows, row, column, &v) || !v.binary || v.len != 8 ||
-        (v.type != OID_TIMESTAMPTZ && v.type != OID_TIMESTAMP))
+        (v.type != DSQL_OID_TIMESTAMPTZ && v.type != DSQL_OID_TIMESTAMP))
         return false;
     int64_t us;
     /* What lies at the ends of time, infinity included, does not fit. */

@@ -2,6 +2,7 @@
 #ifndef DSQL_VISIBILITY_ATTRIBUTE_H
 #define DSQL_VISIBILITY_ATTRIBUTE_H
 
+#include "pgwire/oid.h"
 #include "visibility/attributes.h"
 #include "visibility/expr.h"
 
@@ -28,15 +29,6 @@ struct dsql_vis_attribute {
     uint32_t oid; /* of that value */
     enum dsql_vis_index index;
     bool narrow; /* every index has it in its key: the row need not be read for it */
-};
-
-/* PostgreSQL's numbers of the types that parameters have here. */
-enum {
-    DSQL_VIS_OID_BOOL = 16,
-    DSQL_VIS_OID_INT8 = 20,
-    DSQL_VIS_OID_INT2 = 21,
-    DSQL_VIS_OID_TEXT = 25,
-    DSQL_VIS_OID_FLOAT8 = 701
 };
 
 /* NULL for what is not a column. */

@@ -5,9 +5,10 @@
 #include "base/grow.h"
 #include "base/shown.h"
 #include "base/utf8.h"
+#include "pgwire/oid.h"
 #include "visibility/keys.h"
 
-enum { TEXT_OID = 25, SIZE_MAX_BYTES = 8 << 20 };
+enum { SIZE_MAX_BYTES = 8 << 20 };
 
 struct posting {
     struct dsql_span name, value;
@@ -243,7 +244,7 @@ static void array_begin(struct dsql_strbuf *array, size_t count)
 {
     add_u32(array, count > 0); /* dimensions */
     add_u32(array, 0);         /* no NULLs */
-    add_u32(array, TEXT_OID);
+    add_u32(array, DSQL_OID_TEXT);
     if (count > 0) {
         add_u32(array, (uint32_t)count);
         add_u32(array, 1); /* the first index */

@@ -8,7 +8,7 @@
 
 enum { RUNS_MAX = 100 }; /* of a page */
 
-static const uint32_t runs_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT8};
+static const uint32_t runs_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT8};
 static const struct dsql_stmt runs_stmt = {
     .name = "visibility_check_runs",
     .sql = "SELECT " DSQL_VIS_RUN_COLUMNS " FROM executions_visibility "
@@ -22,8 +22,8 @@ static const struct dsql_stmt runs_stmt = {
 enum { POSTINGS, PARTS, KINDS };
 
 /* $3 and $4: the last run of the page. */
-static const uint32_t beside_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT,
-                                        DSQL_VIS_INT8};
+static const uint32_t beside_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_TEXT,
+                                        DSQL_OID_INT8};
 #define BEHIND       " WHERE (namespace_id, run_id) > ($1, $2)"
 #define UP_TO        " AND (namespace_id, run_id) <= ($3, $4)"
 #define POSTINGS_SQL "SELECT " DSQL_VIS_POSTING_COLUMNS " FROM visibility_postings" BEHIND

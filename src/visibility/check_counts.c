@@ -15,7 +15,7 @@
 
 enum { PORTION = 10000 };
 
-static const uint32_t after_types[] = {DSQL_VIS_TEXT};
+static const uint32_t after_types[] = {DSQL_OID_TEXT};
 static const struct dsql_stmt next_namespace_stmt = {
     .name = "visibility_check_namespace",
     .sql = "SELECT (SELECT namespace_id FROM executions_visibility WHERE namespace_id > $1 "
@@ -39,7 +39,7 @@ static const struct dsql_stmt sums_stmt = {
 
 /* Groups of one portion of runs, each with the last run id in it; tombstones are a group with a
  * division of NULL. */
-static const uint32_t portion_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT8};
+static const uint32_t portion_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT8};
 static const struct dsql_stmt portion_stmt = {
     .name = "visibility_check_portion",
     .sql = "SELECT division, status, count_keyword, count(*), max(run_id) FROM ("
@@ -50,8 +50,8 @@ static const struct dsql_stmt portion_stmt = {
     .flags = DSQL_STMT_READ,
 };
 
-static const uint32_t insert_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2,
-                                        DSQL_VIS_TEXT, DSQL_VIS_UUID, DSQL_VIS_INT8};
+static const uint32_t insert_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2,
+                                        DSQL_OID_TEXT, DSQL_OID_UUID, DSQL_OID_INT8};
 static const struct dsql_stmt insert_stmt = {
     .name = "visibility_repair_count",
     .sql = "INSERT INTO visibility_counts (namespace_id, division, status, count_keyword, id, "

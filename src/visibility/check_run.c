@@ -212,7 +212,7 @@ enum dsql_rc dsql_vis_judge(const struct dsql_vis_run *run, const struct dsql_vi
 
 /* -- Mending. */
 
-static const uint32_t key_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT};
+static const uint32_t key_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT};
 static const struct dsql_stmt lock_run_stmt = {
     .name = "visibility_repair_lock",
     .sql = "SELECT " DSQL_VIS_RUN_COLUMNS " FROM executions_visibility "
@@ -234,8 +234,8 @@ static const struct dsql_stmt parts_stmt = {
 };
 
 /* $3: bucket; $4: division; $5: count_keyword. */
-static const uint32_t row_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_TEXT,
-                                     DSQL_VIS_TEXT};
+static const uint32_t row_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2, DSQL_OID_TEXT,
+                                     DSQL_OID_TEXT};
 static const struct dsql_stmt mend_row_stmt = {
     .name = "visibility_repair_row",
     .sql = "UPDATE executions_visibility SET bucket = $3, division = $4, count_keyword = $5 "
@@ -244,9 +244,9 @@ static const struct dsql_stmt mend_row_stmt = {
 };
 
 /* $3 and $4: the postings that there should be; $5: bucket; $6 and $7: times. */
-static const uint32_t posting_types[] = {DSQL_VIS_TEXT,       DSQL_VIS_TEXT, DSQL_VIS_TEXT_ARRAY,
-                                         DSQL_VIS_TEXT_ARRAY, DSQL_VIS_INT2, DSQL_VIS_INT8,
-                                         DSQL_VIS_INT8};
+static const uint32_t posting_types[] = {DSQL_OID_TEXT,       DSQL_OID_TEXT, DSQL_OID_TEXT_ARRAY,
+                                         DSQL_OID_TEXT_ARRAY, DSQL_OID_INT2, DSQL_OID_INT8,
+                                         DSQL_OID_INT8};
 static const struct dsql_stmt mend_postings_stmt = {
     .name = "visibility_repair_post",
     .sql = "WITH gone AS (DELETE FROM visibility_postings p "
@@ -284,7 +284,7 @@ static const struct dsql_stmt forget_memo_stmt = {
 /* A tombstone that ends at once: a record of the same run conflicts with it, and would otherwise
  * lose the postings that are deleted here because no run has them. $3: bucket; $4: deleted_until.
  */
-static const uint32_t tomb_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8};
+static const uint32_t tomb_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2, DSQL_OID_INT8};
 static const struct dsql_stmt tomb_stmt = {
     .name = "visibility_repair_tomb",
     .sql = "INSERT INTO executions_visibility (namespace_id, run_id, _version, bucket, "

@@ -33,8 +33,8 @@ struct compaction {
     struct dsql_err *err;
 };
 
-static const uint32_t page_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2,
-                                      DSQL_VIS_TEXT, DSQL_VIS_UUID, DSQL_VIS_INT8};
+static const uint32_t page_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2,
+                                      DSQL_OID_TEXT, DSQL_OID_UUID, DSQL_OID_INT8};
 static const struct dsql_stmt page_stmt = {
     .name = "visibility_counts_page",
     .sql = "SELECT namespace_id, division, status, count_keyword FROM visibility_counts "
@@ -45,8 +45,8 @@ static const struct dsql_stmt page_stmt = {
 };
 
 /* $5: the id to begin at; $6: how many; $7: the sum's. */
-static const uint32_t merge_types[] = {DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_TEXT,
-                                       DSQL_VIS_UUID, DSQL_VIS_INT8, DSQL_VIS_UUID};
+static const uint32_t merge_types[] = {DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2, DSQL_OID_TEXT,
+                                       DSQL_OID_UUID, DSQL_OID_INT8, DSQL_OID_UUID};
 static const struct dsql_stmt merge_stmt = {
     .name = "visibility_counts_merge",
     .sql = "WITH taken AS (SELECT id FROM visibility_counts WHERE namespace_id = $1 "
@@ -63,7 +63,7 @@ static const struct dsql_stmt merge_stmt = {
     .flags = DSQL_STMT_PREPARE,
 };
 
-static const uint32_t sweep_types[] = {DSQL_VIS_INT2, DSQL_VIS_INT8, DSQL_VIS_INT8};
+static const uint32_t sweep_types[] = {DSQL_OID_INT2, DSQL_OID_INT8, DSQL_OID_INT8};
 static const struct dsql_stmt sweep_stmt = {
     .name = "visibility_sweep",
     .sql = "WITH ended AS (SELECT namespace_id, run_id FROM executions_visibility "

@@ -192,8 +192,7 @@ static enum dsql_rc count_by_counters(struct count *count, bool keyword, bool *e
     struct dsql_rows *rows = NULL;
     dsql_vis_sql_init(&sql, 0);
     (void)dsql_vis_text_param(&sql, count->ask.namespace_id);
-    (void)dsql_vis_param(&sql, DSQL_VIS_OID_INT8,
-                         dsql_i64(count->call.visibility->bounds.counters));
+    (void)dsql_vis_param(&sql, DSQL_OID_INT8, dsql_i64(count->call.visibility->bounds.counters));
     dsql_strbuf_add_str(&sql.text, counters_sql);
     enum dsql_rc rc = sql.failed || sql.text.cut
                           ? dsql_err_set(count->call.err, DSQL_NO_MEMORY, "out of memory")

@@ -26,8 +26,7 @@ enum {
     DSQL_VIS_NODES_MAX = 1024,
     DSQL_VIS_VALUES_MAX = 4096,
     DSQL_VIS_DEPTH_MAX = 64,
-    DSQL_VIS_BYTES_MAX = 256 * 1024,
-    DSQL_VIS_NAME_MAX = 255
+    DSQL_VIS_BYTES_MAX = 256 * 1024
 };
 
 /* Temporal's types of attributes; its own numbers. */

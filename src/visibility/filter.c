@@ -27,13 +27,13 @@ static size_t value_param(const struct writer *out, const struct dsql_vis_node *
     const struct dsql_vis_attribute *column = operand->column;
     switch (node->type) {
     case DSQL_VIS_TYPE_BOOL:
-        return dsql_vis_param(out->sql, DSQL_VIS_OID_BOOL, dsql_bool(value->number != 0));
+        return dsql_vis_param(out->sql, DSQL_OID_BOOL, dsql_bool(value->number != 0));
     case DSQL_VIS_TYPE_INT:
-        if (column && column->oid == DSQL_VIS_OID_INT2)
+        if (column && column->oid == DSQL_OID_INT2)
             return dsql_vis_param(out->sql, column->oid, dsql_i16((int16_t)value->number));
-        return dsql_vis_param(out->sql, DSQL_VIS_OID_INT8, dsql_i64(value->number));
+        return dsql_vis_param(out->sql, DSQL_OID_INT8, dsql_i64(value->number));
     case DSQL_VIS_TYPE_DOUBLE:
-        return dsql_vis_param(out->sql, DSQL_VIS_OID_FLOAT8, dsql_f64(value->real));
+        return dsql_vis_param(out->sql, DSQL_OID_FLOAT8, dsql_f64(value->real));
     case DSQL_VIS_TYPE_TIME:
         if (column)
             return dsql_vis_param(out->sql, column->oid, dsql_i64(dsql_vis_micros(value)));
@@ -221,7 +221,7 @@ static bool fits(const struct dsql_vis_attribute *column, const struct dsql_vis_
     if (column->type != node->type)
         return false;
     for (size_t i = 0; i < node->count; i++)
-        if (column->oid == DSQL_VIS_OID_INT2 &&
+        if (column->oid == DSQL_OID_INT2 &&
             (node->values[i].number < INT16_MIN || node->values[i].number > INT16_MAX))
             return false;
     return true;

@@ -20,7 +20,7 @@ enum { NAMESPACES_MAX = 100, RUNNING = 1 };
 
 /* The namespaces with most runs come first, those of one namespace stand together. $1: how many
  * counters are read at most; the last column is how many were. */
-static const uint32_t sums_types[] = {DSQL_VIS_INT8};
+static const uint32_t sums_types[] = {DSQL_OID_INT8};
 static const struct dsql_stmt sums_stmt = {
     .name = "visibility_measure",
     .sql = "SELECT s.namespace_id, s.status, s.runs, coalesce(n.name_full, n.name), s.counters "

@@ -34,7 +34,7 @@ static void add_ref(const struct dsql_vis_plan *plan, const char *before, size_t
 
 static size_t number_param(const struct dsql_vis_plan *plan, int64_t value)
 {
-    return dsql_vis_param(plan->sql, DSQL_VIS_OID_INT8, dsql_i64(value));
+    return dsql_vis_param(plan->sql, DSQL_OID_INT8, dsql_i64(value));
 }
 
 /* -- What is left of the expression. */

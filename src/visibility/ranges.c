@@ -20,7 +20,7 @@ static void add_limit(const struct dsql_vis_plan *plan)
 
 static size_t number_param(const struct dsql_vis_plan *plan, int64_t value)
 {
-    return dsql_vis_param(plan->sql, DSQL_VIS_OID_INT8, dsql_i64(value));
+    return dsql_vis_param(plan->sql, DSQL_OID_INT8, dsql_i64(value));
 }
 
 /* -- One range. */
@@ -167,7 +167,7 @@ static void add_range(struct dsql_vis_plan *plan, const struct range *range, siz
 
 static size_t status_param(const struct dsql_vis_plan *plan, const struct dsql_vis_value *value)
 {
-    return dsql_vis_param(plan->sql, DSQL_VIS_OID_INT2, dsql_i16((int16_t)value->number));
+    return dsql_vis_param(plan->sql, DSQL_OID_INT2, dsql_i16((int16_t)value->number));
 }
 
 static size_t fixed_value(const struct dsql_vis_plan *plan, const struct dsql_vis_scan *scan,

@@ -87,7 +87,7 @@ enum dsql_rc dsql_vis_find_divisions(struct dsql_vis_call *call, struct dsql_spa
     struct dsql_vis_sql sql;
     dsql_vis_sql_init(&sql, 0);
     (void)dsql_vis_text_param(&sql, namespace_id);
-    (void)dsql_vis_param(&sql, DSQL_VIS_OID_INT8, dsql_i64(DIVISIONS_MAX + 1));
+    (void)dsql_vis_param(&sql, DSQL_OID_INT8, dsql_i64(DIVISIONS_MAX + 1));
     dsql_strbuf_add_str(&sql.text, divisions_sql);
     enum dsql_rc rc = sql.failed || sql.text.cut
                           ? dsql_err_set(call->err, DSQL_NO_MEMORY, "out of memory")

@@ -67,18 +67,18 @@ enum {
             "AND NOT EXISTS (SELECT 1 FROM parts n WHERE n.part = m.part) RETURNING 1), "
 
 static const uint32_t record_types[] = {
-    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT8, DSQL_VIS_INT2, /* the run, version, bucket */
-    DSQL_VIS_TEXT, DSQL_VIS_INT2, DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8, /* $5: COLUMNS */
-    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_TEXT,
-    DSQL_VIS_TEXT, DSQL_VIS_TEXT,
-    DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8, DSQL_VIS_INT8,
-    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_BYTEA, DSQL_VIS_JSONB,
-    DSQL_VIS_TEXT_ARRAY, DSQL_VIS_TEXT_ARRAY, /* $25: the postings */
-    DSQL_VIS_BOOL,                            /* $27: only if there is no such run */
-    DSQL_VIS_INT8,                            /* $28: now */
-    DSQL_VIS_UUID, DSQL_VIS_UUID,             /* $29: ids of counters */
-    DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, /* $31: KEEP_MEMOS */
-    DSQL_VIS_BYTEA, DSQL_VIS_BYTEA, DSQL_VIS_BYTEA,
+    DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT8, DSQL_OID_INT2, /* the run, version, bucket */
+    DSQL_OID_TEXT, DSQL_OID_INT2, DSQL_OID_INT8, DSQL_OID_INT8, DSQL_OID_INT8, /* $5: COLUMNS */
+    DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_TEXT,
+    DSQL_OID_TEXT, DSQL_OID_TEXT,
+    DSQL_OID_INT8, DSQL_OID_INT8, DSQL_OID_INT8, DSQL_OID_INT8,
+    DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_BYTEA, DSQL_OID_JSONB,
+    DSQL_OID_TEXT_ARRAY, DSQL_OID_TEXT_ARRAY, /* $25: the postings */
+    DSQL_OID_BOOL,                            /* $27: only if there is no such run */
+    DSQL_OID_INT8,                            /* $28: now */
+    DSQL_OID_UUID, DSQL_OID_UUID,             /* $29: ids of counters */
+    DSQL_OID_BYTEA, DSQL_OID_BYTEA, DSQL_OID_BYTEA, DSQL_OID_BYTEA, /* $31: KEEP_MEMOS */
+    DSQL_OID_BYTEA, DSQL_OID_BYTEA, DSQL_OID_BYTEA,
 };
 
 #define RECORD(memos)                                                                           \
@@ -138,9 +138,9 @@ static const struct dsql_stmt record_long_stmt = {
 };
 
 static const uint32_t delete_types[] = {
-    DSQL_VIS_TEXT, DSQL_VIS_TEXT, DSQL_VIS_INT2, /* the run, bucket */
-    DSQL_VIS_INT8,                               /* $4: deleted_until */
-    DSQL_VIS_UUID,                               /* $5: id of a counter */
+    DSQL_OID_TEXT, DSQL_OID_TEXT, DSQL_OID_INT2, /* the run, bucket */
+    DSQL_OID_INT8,                               /* $4: deleted_until */
+    DSQL_OID_UUID,                               /* $5: id of a counter */
 };
 
 static const struct dsql_stmt delete_stmt = {

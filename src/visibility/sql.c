@@ -57,7 +57,7 @@ void dsql_vis_ref(struct dsql_strbuf *text, size_t number)
 
 size_t dsql_vis_text_param(struct dsql_vis_sql *sql, struct dsql_span text)
 {
-    return dsql_vis_param(sql, DSQL_VIS_OID_TEXT, dsql_text_n(text.len ? text.ptr : "", text.len));
+    return dsql_vis_param(sql, DSQL_OID_TEXT, dsql_text_n(text.len ? text.ptr : "", text.len));
 }
 
 /* -- Values of postings. */

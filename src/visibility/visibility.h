@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "dsql/visibility.h"
+#include "pgwire/oid.h"
 #include "visibility/shapes.h"
 
 /* How much a read looks at. Tests lower them. */
@@ -19,20 +20,6 @@ struct dsql_visibility {
     struct dsql_visibility_options options;
     struct dsql_vis_bounds bounds;
     struct dsql_vis_shapes shapes; /* of the statements of reads */
-};
-
-/* PostgreSQL's type numbers, for statements that declare their parameters: the service uses an
- * index only if a parameter has the column's own type. */
-enum {
-    DSQL_VIS_BOOL = 16,
-    DSQL_VIS_BYTEA = 17,
-    DSQL_VIS_INT8 = 20,
-    DSQL_VIS_INT2 = 21,
-    DSQL_VIS_INT4 = 23,
-    DSQL_VIS_TEXT = 25,
-    DSQL_VIS_TEXT_ARRAY = 1009,
-    DSQL_VIS_UUID = 2950,
-    DSQL_VIS_JSONB = 3802,
 };
 
 /* A column holds 1 MiB. A longer memo goes on in visibility_memos: a memo of that length may. */

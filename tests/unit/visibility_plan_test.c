@@ -359,8 +359,8 @@ TEST(a_statement)
               "ORDER BY close_inv, start_inv, run_id LIMIT 100");
     assert_int_equal(sql.count, 6);
     assert_int_equal(sql.params[1].as.i64, -7);
-    assert_int_equal(sql.types[1], DSQL_VIS_OID_INT8);
-    assert_int_equal(sql.types[4], DSQL_VIS_OID_TEXT);
+    assert_int_equal(sql.types[1], DSQL_OID_INT8);
+    assert_int_equal(sql.types[4], DSQL_OID_TEXT);
     dsql_vis_sql_fini(&sql);
     dsql_vis_expr_fini(&expr);
 }

@@ -43,10 +43,10 @@ static uint64_t shape_of(const char *text, uint32_t type)
 /* A statement is prepared with the types of its parameters. */
 TEST(a_shape_is_text_and_types)
 {
-    uint64_t shape = shape_of("SELECT $1", DSQL_VIS_OID_TEXT);
-    assert_true(shape == shape_of("SELECT $1", DSQL_VIS_OID_TEXT));
-    assert_true(shape != shape_of("SELECT $1", DSQL_VIS_OID_INT8));
-    assert_true(shape != shape_of("SELECT  $1", DSQL_VIS_OID_TEXT));
+    uint64_t shape = shape_of("SELECT $1", DSQL_OID_TEXT);
+    assert_true(shape == shape_of("SELECT $1", DSQL_OID_TEXT));
+    assert_true(shape != shape_of("SELECT $1", DSQL_OID_INT8));
+    assert_true(shape != shape_of("SELECT  $1", DSQL_OID_TEXT));
 }
 
 int main(void)
