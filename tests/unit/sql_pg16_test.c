@@ -99,6 +99,24 @@ TEST(texts_are_edited)
         {"SELECT system_user, SYSTEM_USER AS system_user, a.system_user",
          "SELECT pg_catalog.system_user(), pg_catalog.system_user() AS system_user, a.system_user"},
         {"SELECT 'system_user', \"system_user\" FROM system_user()", NULL},
+        {"SELECT d.daticurules AS x FROM pg_catalog.pg_database d WHERE daticurules IS NULL",
+         "SELECT (SELECT NULL::text AS daticurules) AS x FROM pg_catalog.pg_database d "
+         "WHERE (SELECT NULL::text AS daticurules) IS NULL"},
+        {"SELECT collicurules, pg_collation.collicurules, e.collicurules FROM pg_collation",
+         "SELECT (SELECT NULL::text AS collicurules), (SELECT NULL::text AS collicurules), "
+         "e.collicurules FROM pg_collation"},
+        {"SELECT M.inherit_option, m.set_option FROM pg_auth_members AS m",
+         "SELECT (SELECT rolinherit AS inherit_option FROM pg_catalog.pg_roles WHERE oid = M.member), "
+         "(SELECT true AS set_option) FROM pg_auth_members AS m"},
+        {"SELECT inherit_option FROM pg_auth_members",
+         "SELECT (SELECT rolinherit AS inherit_option FROM pg_catalog.pg_roles WHERE oid = member) "
+         "FROM pg_auth_members"},
+        {"SELECT m./**/set_option, m .set_option FROM pg_auth_members m", NULL},
+        /* Columns of others, labels, functions, strings. */
+        {"SELECT t.set_option, inherit_option FROM t", NULL},
+        {"SELECT pg_catalog.pg_auth_members.set_option FROM pg_catalog.pg_auth_members", NULL},
+        {"SELECT 1 AS set_option, set_option(1), 'm.set_option', \"set_option\" FROM pg_auth_members m",
+         NULL},
 
         {"CREATE STATISTICS ON a, b FROM t", "CREATE STATISTICS dsql_unnamed ON a, b FROM t"},
         {"create statistics (mcv) ON a, b FROM t",

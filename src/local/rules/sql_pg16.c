@@ -7,13 +7,15 @@
 #include "local/rules/sql_lex.h"
 #include "local/rules/sql_number.h"
 #include "local/rules/sql_scan.h"
+#include "local/rules/sql_stmt.h"
 
 /* A text while its words are looked at. */
 struct words {
     struct dsql_sql_pg16 *pg16;
     struct dsql_sql_lexer lexer;
-    struct dsql_sql_token before; /* the token before the current one; END before the first */
-    size_t levels;                /* open parentheses */
+    struct dsql_sql_token before;     /* the token before the current one; END before the first */
+    struct dsql_sql_token earlier[2]; /* the two before that, the later one first */
+    size_t levels;                    /* open parentheses */
     enum { OTHER, CREATE, GRANT } statement;
     enum dsql_rc rc;
 };
@@ -76,6 +78,83 @@ static void read_system_user(struct words *words, struct dsql_sql_token token)
         dsql_sql_token_is_punct(next, '.') || dsql_sql_token_is_punct(next, '('))
         return;
     edit(words, place_of(words, token), token.text.len, "pg_catalog.system_user()");
+}
+
+/* What 15's catalogue has in the place of a column: `instead`, and if it needs one, the column's
+ * qualifier and what stands behind it. As a subquery it keeps the column's name. */
+static const struct {
+    const char *column, *catalogue, *instead, *behind;
+} columns[] = {
+    {"daticurules", "pg_database", "(SELECT NULL::text AS daticurules)", NULL},
+    {"collicurules", "pg_collation", "(SELECT NULL::text AS collicurules)", NULL},
+    {"inherit_option", "pg_auth_members",
+     "(SELECT rolinherit AS inherit_option FROM pg_catalog.pg_roles WHERE oid = ", "member)"},
+    {"set_option", "pg_auth_members", "(SELECT true AS set_option)", NULL},
+};
+
+bool dsql_sql_pg16_is_word(struct dsql_sql_token token)
+{
+    if (token.kind != DSQL_SQL_TOKEN_WORD)
+        return false;
+    for (size_t i = 0; i < DSQL_COUNT_OF(columns); i++)
+        if (dsql_sql_token_is(token, columns[i].column))
+            return true;
+    return dsql_sql_token_is(token, "system_user");
+}
+
+/* Whether the text has the catalogue, under the name of the qualifier if there is one. */
+static bool mentions(struct dsql_span text, const char *catalogue, struct dsql_span qualifier)
+{
+    struct dsql_sql_lexer lexer = {text, 0};
+    for (;;) {
+        struct dsql_sql_token token = dsql_sql_lex(&lexer);
+        if (is_end(token))
+            return false;
+        if (!dsql_sql_token_is(token, catalogue))
+            continue;
+        if (qualifier.len == 0 || dsql_span_eq_nocase(qualifier, token.text))
+            return true;
+        (void)take(&lexer, "as");
+        if (dsql_span_eq_nocase(qualifier, peek(&lexer).text))
+            return true;
+    }
+}
+
+/* Whether nothing stands between them: a comment would go with the edit. */
+static bool are_together(struct dsql_sql_token a, struct dsql_sql_token point,
+                         struct dsql_sql_token b)
+{
+    return a.text.ptr + a.text.len == point.text.ptr && point.text.ptr + 1 == b.text.ptr;
+}
+
+/* Not as a label, not as a function, and not behind two names. */
+static void read_column(struct words *words, struct dsql_sql_token token, size_t which)
+{
+    struct dsql_sql_token next = peek(&words->lexer), first = token;
+    bool qualified = dsql_sql_token_is_punct(words->before, '.');
+    if (qualified)
+        first = words->earlier[0];
+    if (dsql_sql_token_is(words->before, "as") || dsql_sql_token_is_punct(next, '(') ||
+        dsql_sql_token_is_punct(next, '.') || first.kind != DSQL_SQL_TOKEN_WORD ||
+        (qualified && (dsql_sql_token_is_punct(words->earlier[1], '.') ||
+                       !are_together(first, words->before, token))))
+        return;
+    struct dsql_span qualifier =
+        qualified ? first.text : (struct dsql_span){words->lexer.text.ptr, 0};
+    if (!mentions(words->lexer.text, columns[which].catalogue, qualifier))
+        return;
+    char memory[128 + DSQL_SQL_NAME_MAX];
+    struct dsql_strbuf put;
+    dsql_strbuf_init(&put, memory, sizeof(memory));
+    dsql_strbuf_add_str(&put, columns[which].instead);
+    if (columns[which].behind) {
+        dsql_strbuf_add(&put, qualifier);
+        dsql_strbuf_add_str(&put, qualified ? "." : "");
+        dsql_strbuf_add_str(&put, columns[which].behind);
+    }
+    size_t at = place_of(words, first);
+    if (!put.cut)
+        edit(words, at, place_of(words, token) + token.text.len - at, memory);
 }
 
 static void read_statistics(struct words *words, struct dsql_sql_token token)
@@ -262,11 +341,16 @@ static void read_word(struct words *words, struct dsql_sql_token token)
         read_json(words, token, true);
     else if (dsql_sql_token_is(token, "json_array"))
         read_json(words, token, false);
+    for (size_t i = 0; i < DSQL_COUNT_OF(columns); i++)
+        if (dsql_sql_token_is(token, columns[i].column))
+            read_column(words, token, i);
 }
 
 static enum dsql_rc read_words(struct dsql_sql_pg16 *pg16, struct dsql_span sent)
 {
-    struct words words = {.pg16 = pg16, .lexer = {sent, 0}, .before = {DSQL_SQL_TOKEN_END, sent}};
+    const struct dsql_sql_token none = {DSQL_SQL_TOKEN_END, sent};
+    struct words words = {
+        .pg16 = pg16, .lexer = {sent, 0}, .before = none, .earlier = {none, none}};
     pg16->read = true;
     for (;;) {
         struct dsql_sql_token token = dsql_sql_lex(&words.lexer);
@@ -280,6 +364,8 @@ static enum dsql_rc read_words(struct dsql_sql_pg16 *pg16, struct dsql_span sent
             read_number(&words, token);
         else if (token.kind == DSQL_SQL_TOKEN_WORD)
             read_word(&words, token);
+        words.earlier[1] = words.earlier[0];
+        words.earlier[0] = words.before;
         words.before = token;
     }
 }
@@ -400,12 +486,12 @@ static bool take_pending(struct dsql_sql_pg16 *pg16, size_t is)
     return false;
 }
 
-enum dsql_rc dsql_sql_pg16_parsed(struct dsql_sql_pg16 *pg16, struct dsql_span sent,
-                                  bool system_user, const struct dsql_sql_short *shortened,
+enum dsql_rc dsql_sql_pg16_parsed(struct dsql_sql_pg16 *pg16, struct dsql_span sent, bool words,
+                                  const struct dsql_sql_short *shortened,
                                   struct dsql_tree statements, bool *added)
 {
     *added = false;
-    if (system_user && !pg16->read) {
+    if (words && !pg16->read) {
         enum dsql_rc rc = read_words(pg16, sent);
         *added = pg16->edits.count > 0;
         return rc;

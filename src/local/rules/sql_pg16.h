@@ -8,16 +8,21 @@
  *     GRANT role TO role WITH ...         ADMIN as 15 writes it; INHERIT and SET where they are
  *                                         true, which is what 15 does
  *     SYSTEM_USER                         a function of that name
+ *     columns that 16's catalogue has     what they are in 15: daticurules of pg_database,
+ *                                         collicurules of pg_collation, inherit_option and
+ *                                         set_option of pg_auth_members, which 16's psql asks for
  *     JSON_OBJECT, JSON_ARRAY, IS JSON    functions of the module; not FORMAT, not UNIQUE, no
  *                                         subquery in JSON_ARRAY
  *
- * Nothing is looked at before the parser has refused the text, or met SYSTEM_USER: what 15 accepts
- * costs nothing. What stands in strings, quoted names and comments is never touched.
+ * Nothing is looked at before the parser has refused the text, or one of the words stands in it
+ * that 15 takes for a column (dsql_sql_pg16_is_word): what 15 accepts costs nothing. What stands in
+ * strings, quoted names and comments is never touched.
  */
 #ifndef DSQL_LOCAL_SQL_PG16_H
 #define DSQL_LOCAL_SQL_PG16_H
 
 #include "local/rules/sql_edits.h"
+#include "local/rules/sql_lex.h"
 #include "local/rules/sql_shorten.h"
 #include "local/rules/sql_tree.h"
 
@@ -46,11 +51,13 @@ void dsql_sql_pg16_fini(struct dsql_sql_pg16 *pg16);
 DSQL_MUST_USE enum dsql_rc dsql_sql_pg16_refused(struct dsql_sql_pg16 *pg16, struct dsql_span sent,
                                                  const char *message, size_t place, bool *added);
 
+/* SYSTEM_USER, or a column that 16's catalogue has. */
+bool dsql_sql_pg16_is_word(struct dsql_sql_token token);
+
 /* The parser has accepted it. `statements` is its tree, whose places are in the shortened text;
- * system_user: the text has that word. */
+ * words: there is one of dsql_sql_pg16_is_word(). */
 DSQL_MUST_USE enum dsql_rc dsql_sql_pg16_parsed(struct dsql_sql_pg16 *pg16, struct dsql_span sent,
-                                                bool system_user,
-                                                const struct dsql_sql_short *shortened,
+                                                bool words, const struct dsql_sql_short *shortened,
                                                 struct dsql_tree statements, bool *added);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "local/process/first_sql.h"
 #include "local/rules/sql_lex.h"
+#include "local/rules/sql_pg16.h"
 
 /* What the scanner knows while it reads one statement. */
 struct statement {
@@ -291,7 +292,7 @@ static enum dsql_rc read_token(struct dsql_sql_scan *scan, const struct dsql_sql
                                struct statement *st, size_t levels, struct dsql_sql_token token)
 {
     enum dsql_rc rc = DSQL_OK;
-    scan->system_user = scan->system_user || dsql_sql_token_is(token, "system_user");
+    scan->new_words = scan->new_words || dsql_sql_pg16_is_word(token);
     if (st->create_routine)
         follow_body(st, token);
     if ((st->create_table && levels == 1) || (st->alter_table && levels == 0))

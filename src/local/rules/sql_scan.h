@@ -37,7 +37,7 @@ struct dsql_sql_scan {
     size_t mark_count, mark_cap;
     size_t statements; /* how many there are, empty ones not counted */
     bool too_deep;     /* nested so deeply that no parser should be asked */
-    bool system_user;  /* that word stands somewhere */
+    bool new_words;    /* a word of sql_pg16.h stands somewhere */
 };
 
 /* Statements may nest this deep, in parentheses and in operators that follow each other. Beyond

@@ -258,7 +258,7 @@ static enum dsql_rc ask_parser(struct dsql_sql_script *script, const struct dsql
             rc = refuse_syntax(script, result.error->message, place, inside, position > 0);
     } else {
         struct dsql_tree list = dsql_tree_get((struct dsql_tree){result.parse_tree}, "stmts");
-        rc = dsql_sql_pg16_parsed(pg16, sent_of(script), scan->system_user, shortened, list, again);
+        rc = dsql_sql_pg16_parsed(pg16, sent_of(script), scan->new_words, shortened, list, again);
         if (!rc && !*again)
             rc = read_tree(script, scan, shortened, dialect, list);
     }

@@ -47,6 +47,16 @@ says 'grant r to s with inherit true, set option' ''
 says "select admin_option from pg_auth_members where roleid = 'r'::regrole and member = 's'::regrole" f
 says 'grant r to s with admin true, inherit true' ''
 says "select admin_option from pg_auth_members where roleid = 'r'::regrole and member = 's'::regrole" t
+# What psql 16 asks of the catalogue (\\drg, \\l, \\dO).
+says "select pg_catalog.concat_ws(', ', case when pam.admin_option then 'ADMIN' end, case when pam.inherit_option then
+    'INHERIT' end, case when pam.set_option then 'SET' end) from pg_catalog.pg_auth_members pam
+    where pam.roleid = 'r'::regrole" 'ADMIN, INHERIT, SET'
+says 'alter role s noinherit' ''
+says "select inherit_option, set_option from pg_auth_members where roleid = 'r'::regrole" 'f|t'
+says "select d.datname, d.daticurules as \"ICU Rules\" from pg_catalog.pg_database d where datname = 'postgres'" 'postgres|'
+says "select c.collicurules is null from pg_catalog.pg_collation c where c.collname = 'C'" t
+names=$(in_env psql -XA -c 'select m.set_option, daticurules from pg_auth_members m, pg_database' | head -1)
+[ "$names" = 'set_option|daticurules' ] || fail "names: $names"
 job=$(in_env psql -XAtqc 'create index async it on t ((a + 0x1))')
 says "call sys.wait_for_job('$job')" t
 says "select pg_get_indexdef('it'::regclass)" 'CREATE INDEX it ON public.t USING btree_index (((a + 1)))'
