@@ -18,8 +18,9 @@
 #include "base/hist.h"
 #include "dsql/dsql.h"
 #include "pool/pool.h"
+#include "together.h"
 
-enum { CONNECTIONS = 8, ROUNDS = 5, COUNT = 300000, THREADS_MAX = 64 };
+enum { CONNECTIONS = 8, ROUNDS = 5, COUNT = 300000 };
 
 static struct dsql_pool *pool;
 
@@ -126,42 +127,19 @@ static struct job {
     long count;
     struct dsql_hist *waits;
 } job;
-static pthread_barrier_t start;
 
-struct worker {
-    pthread_t id;
-    struct dsql_mono from, to;
-};
-
-static void *work(void *arg)
+static void work(void)
 {
-    struct worker *me = arg;
-    pthread_barrier_wait(&start);
-    me->from = now();
     for (long i = 0; i < job.count; i++)
         job.use(job.hold_ns, job.waits);
-    me->to = now();
-    return NULL;
 }
 
-/* Nanoseconds for one checkout and return, from the first thread's start to the last one's end. */
+/* Nanoseconds for one checkout and return. */
 static double measure(use_fn *use, unsigned threads, int64_t hold_ns, long count,
                       struct dsql_hist *waits)
 {
-    static struct worker workers[THREADS_MAX];
     job = (struct job){use, hold_ns, count / threads, waits};
-    pthread_barrier_init(&start, NULL, threads);
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&workers[i].id, NULL, work, &workers[i]) != 0)
-            abort();
-    struct dsql_mono from = {INT64_MAX}, to = {INT64_MIN};
-    for (unsigned i = 0; i < threads; i++) {
-        pthread_join(workers[i].id, NULL);
-        from = dsql_mono_before(workers[i].from, from) ? workers[i].from : from;
-        to = dsql_mono_before(to, workers[i].to) ? workers[i].to : to;
-    }
-    pthread_barrier_destroy(&start);
-    return (double)dsql_mono_since(to, from) / (double)(job.count * threads);
+    return together_ns(threads, work) / (double)(job.count * threads);
 }
 
 /* One thread's own time, so that it does not matter who else uses the machine. */

@@ -4,14 +4,12 @@
  * prefix), one shared atomic, and a mutex around it. All rows alternate in one run, best of several
  * rounds, because the machines are noisy; the ratio to the floor is what to compare.
  */
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/clock.h"
 #include "metrics/metrics.h"
+#include "together.h"
 
-enum { ROUNDS = 7, COUNT = 2000000, THREADS_MAX = 4 };
+enum { ROUNDS = 7, COUNT = 2000000 };
 
 static struct dsql_metrics *metrics;
 static struct dsql_hist hist;
@@ -79,42 +77,18 @@ static const struct row {
 enum { ROWS = DSQL_COUNT_OF(rows) };
 
 static const struct row *current;
-static pthread_barrier_t start;
 
-/* Each thread reads the clock itself: whoever waits outside may be scheduled late. */
-struct worker {
-    pthread_t id;
-    struct dsql_mono from, to;
-};
-
-static void *work(void *arg)
+static void work(void)
 {
-    struct worker *me = arg;
-    pthread_barrier_wait(&start);
-    me->from = dsql_clock_mono(&dsql_clock_system);
     for (uint64_t i = 0; i < COUNT; i++)
         current->step(i);
-    me->to = dsql_clock_mono(&dsql_clock_system);
-    return NULL;
 }
 
-/* Nanoseconds for one step, from the first thread's start to the last one's end. */
+/* Nanoseconds for one step. */
 static double measure(const struct row *row, unsigned threads)
 {
-    struct worker workers[THREADS_MAX];
     current = row;
-    pthread_barrier_init(&start, NULL, threads);
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&workers[i].id, NULL, work, &workers[i]) != 0)
-            abort();
-    struct dsql_mono from = {INT64_MAX}, to = {INT64_MIN};
-    for (unsigned i = 0; i < threads; i++) {
-        pthread_join(workers[i].id, NULL);
-        from = dsql_mono_before(workers[i].from, from) ? workers[i].from : from;
-        to = dsql_mono_before(to, workers[i].to) ? workers[i].to : to;
-    }
-    pthread_barrier_destroy(&start);
-    return (double)dsql_mono_since(to, from) / COUNT;
+    return together_ns(threads, work) / COUNT;
 }
 
 int main(void)

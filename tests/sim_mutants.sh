@@ -4,9 +4,8 @@
 #     sim_mutants.sh [NAME...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export CCACHE_BASEDIR=$scratch CCACHE_NOHASHDIR=1
+# shellcheck source=tests/mutants.bash
+. tests/mutants.bash
 worlds=${MUTANT_WORLDS:-500}
 
 # name | file | what is replaced | by what
@@ -21,12 +20,7 @@ jitter-dropped|src/core/lifetime.c|dsql_rng_between(rng, -half_ns, half_ns)|0 * 
 waiters-lifo|src/base/queue.h|return queue->first;|return queue->last;
 '
 
-git ls-files -z -- CMakeLists.txt cmake src include scenarios tests bench docs schema scripts |
-    tar --null -T - -c | tar -x -C "$scratch"
-launcher=()
-! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
-cmake -G Ninja -S "$scratch" -B "$scratch/build" --log-level=WARNING "${launcher[@]}" >/dev/null
-ninja -C "$scratch/build" dsql >"$scratch/log" 2>&1 || { tail "$scratch/log"; exit 1; }
+copy_tree dsql
 dsql=$scratch/build/dsql
 
 # Prints who catches the program that is built now; nothing if nobody does.
@@ -45,18 +39,10 @@ catchers() {
 
 caught=$(catchers)
 [ -z "$caught" ] || { echo "without a bug something fails:$caught"; exit 1; }
-failed=0
-while IFS='|' read -r name file from to; do
-    [ -n "$name" ] || continue
-    [ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
-    cp "$scratch/$file" "$scratch/saved"
-    sed -i "s|$from|$to|" "$scratch/$file"
-    ! cmp -s "$scratch/$file" "$scratch/saved" || { echo "$name: $file has changed: the bug finds no place"; exit 1; }
-    ninja -C "$scratch/build" dsql >"$scratch/log" 2>&1 || { echo "$name does not build"; tail "$scratch/log"; exit 1; }
-    start=$SECONDS
+judge() {
+    local start=$SECONDS
     caught=$(catchers)
-    printf '%-22s %3d s %s\n' "$name" $((SECONDS - start)) "${caught:- SURVIVES}"
-    [ -n "$caught" ] || failed=1
-    cp "$scratch/saved" "$scratch/$file"
-done <<<"$mutants"
-exit $failed
+    printf '%-22s %3d s %s\n' "$1" $((SECONDS - start)) "${caught:- SURVIVES}"
+    [ -n "$caught" ]
+}
+each_mutant judge "$@"

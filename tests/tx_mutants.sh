@@ -4,10 +4,8 @@
 #     tx_mutants.sh [NAME...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-chmod 755 "$scratch"
-export CCACHE_BASEDIR=$scratch CCACHE_NOHASHDIR=1
+# shellcheck source=tests/mutants.bash
+. tests/mutants.bash
 
 # name | file | what is replaced | by what
 mutants='
@@ -25,31 +23,16 @@ script-all-single|src/tx/script.c|its.single = script->count == 1.*$|its.single 
 name-not-renewed|src/tx/wire_fail.c|\.stale_plan = true|.stale_plan = false
 '
 
-git ls-files -z -- CMakeLists.txt cmake src include scenarios tests bench docs schema scripts |
-    tar --null -T - -c | tar -x -C "$scratch"
-launcher=()
-! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
-cmake -G Ninja -S "$scratch" -B "$scratch/build" --log-level=WARNING -DDSQL_WERROR=OFF "${launcher[@]}" >/dev/null
-build() { ninja -C "$scratch/build" dsql tx_outcomes >"$scratch/log" 2>&1; }
-build || { tail "$scratch/log"; exit 1; }
+copy_tree dsql tx_outcomes
 
 # Whether the program that is built now passes. What it says is in $scratch/out.
 passes() { SOURCE_DIR=$scratch BUILD_DIR=$scratch/build PROP_SHRINK=50 bash "$scratch/tests/integ/tx/tx_outcomes.sh" >"$scratch/out" 2>&1; }
 
 passes || { echo "without a bug it fails:"; cat "$scratch/out"; exit 1; }
-failed=0
-while IFS='|' read -r name file from to; do
-    [ -n "$name" ] || continue
-    [ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
-    cp "$scratch/$file" "$scratch/saved"
-    sed -i "s|$from|$to|" "$scratch/$file"
-    ! cmp -s "$scratch/$file" "$scratch/saved" || { echo "$name: $file has changed: the bug finds no place"; exit 1; }
-    build || { echo "$name does not build"; tail "$scratch/log"; exit 1; }
-    start=$SECONDS
-    caught=" SURVIVES"
+judge() {
+    local start=$SECONDS caught=" SURVIVES"
     passes || caught=$(sed -n 's/.*simplest of [0-9]* draws: \([^;]*\);.*/\1/p' "$scratch/out" | head -1)
-    printf '%-22s %3d s  %s\n' "$name" $((SECONDS - start)) "${caught:-$(tail -1 "$scratch/out")}"
-    [ "$caught" != " SURVIVES" ] || failed=1
-    cp "$scratch/saved" "$scratch/$file"
-done <<<"$mutants"
-exit $failed
+    printf '%-22s %3d s  %s\n' "$1" $((SECONDS - start)) "${caught:-$(tail -1 "$scratch/out")}"
+    [ "$caught" != " SURVIVES" ]
+}
+each_mutant judge "$@"

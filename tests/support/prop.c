@@ -161,3 +161,14 @@ void prop_run(const char *name, prop_fn *fn, unsigned cases)
     if (!prop_holds(name, fn, cases, why, sizeof(why)))
         fail_msg("%s", why);
 }
+
+void prop_breakages(prop_fn *fn, unsigned cases, int *breakage, int end)
+{
+    for (*breakage = 1; *breakage < end; ++*breakage) {
+        char why[512] = "";
+        if (prop_holds("a broken protocol", fn, cases, why, sizeof(why)))
+            fail_msg("breakage %d goes unnoticed", *breakage);
+        print_message("without rule %d: %s\n", *breakage, why);
+    }
+    *breakage = 0;
+}

@@ -33,6 +33,10 @@ bool prop_that(struct prop *p, bool holds, const char *fmt, ...) DSQL_PRINTF(3, 
 /* Runs the property; fails the cmocka test with the simplest input's message. */
 void prop_run(const char *name, prop_fn *fn, unsigned cases);
 
+/* The same with one rule taken away, which *breakage tells the property: each from 1 to `end` - 1,
+ * and fails the test for one with which every case holds. Leaves 0, which is the whole. */
+void prop_breakages(prop_fn *fn, unsigned cases, int *breakage, int end);
+
 /* The same without cmocka: true if every case holds. For the harness's own test. */
 bool prop_holds(const char *name, prop_fn *fn, unsigned cases, char *why, size_t why_cap);
 

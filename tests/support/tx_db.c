@@ -1,6 +1,7 @@
 #include "support/tx_db.h"
 
 #include <libpq-fe.h>
+#include <stdio.h>
 
 struct pg_source db;
 struct dsql_metrics *metrics;
@@ -51,17 +52,34 @@ struct dsql_tx *begin(void)
     return tx;
 }
 
-void quick(struct dsql_tx_policy *policy)
+struct dsql_tx_policy quick(void)
 {
-    dsql_tx_policy_default(policy);
-    policy->retry.base_delay_ns = DSQL_MS;
-    policy->retry.max_delay_ns = 4 * DSQL_MS;
+    struct dsql_tx_policy policy;
+    dsql_tx_policy_default(&policy);
+    policy.retry.base_delay_ns = DSQL_MS;
+    policy.retry.max_delay_ns = 4 * DSQL_MS;
+    return policy;
+}
+
+uint64_t count(enum dsql_metric metric, const char *operation, int value)
+{
+    unsigned op = dsql_metrics_operation(metrics, operation);
+    return dsql_counter_value(
+        metrics, (struct dsql_series){.metric = metric, .operation = op, .value = value});
 }
 
 uint64_t round_trips(const char *operation)
 {
-    unsigned op = dsql_metrics_operation(metrics, operation);
-    return dsql_counter_value(metrics, DSQL_SERIES(tx_round_trips, .operation = op));
+    return count(DSQL_METRIC_tx_round_trips, operation, 0);
+}
+
+void fault(const char *what)
+{
+    char command[512];
+    int len = snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
+    assert_in_range(len, 1, sizeof(command) - 1);
+    if (system(command) != 0) // NOLINT(cert-env33-c): the command is the test's
+        fail_msg("%s", command);
 }
 
 int tx_db_refill(void **state)

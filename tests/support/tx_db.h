@@ -30,9 +30,14 @@ int64_t number(const char *query);
 struct dsql_tx *begin(void);
 
 /* The default policy with short waits. */
-void quick(struct dsql_tx_policy *policy);
+struct dsql_tx_policy quick(void);
 
+/* A counter of the source under test. */
+uint64_t count(enum dsql_metric metric, const char *operation, int value);
 uint64_t round_trips(const char *operation);
+
+/* What `dsql local fault` is told. */
+void fault(const char *what);
 
 /* Rows 1, 2 and 3 of t are 10, 20 and 30 again. */
 int tx_db_refill(void **state);

@@ -20,6 +20,14 @@ static void count_line(void *arg, enum dsql_log_level level, const char *line, s
     atomic_fetch_add(&lines, 1);
 }
 
+static void print_metrics(void)
+{
+    char *text;
+    size_t len;
+    assert_int_equal(dsql_metrics_text(metrics, &text, &len), DSQL_OK);
+    free(text);
+}
+
 static void *record(void *arg)
 {
     size_t me = *(const size_t *)arg;
@@ -32,12 +40,8 @@ static void *record(void *arg)
         dsql_gauge_add(metrics, DSQL_SERIES(active_transactions, .operation = op), i % 2 ? 1 : -1);
         dsql_histogram_record(metrics, DSQL_SERIES(reservoir_checkout_latency), me * ROUNDS + i);
         dsql_log(&log_under_test, DSQL_EVENT_METRICS_LABEL_OVERFLOW, DSQL_F("i", i));
-        if (i % 4000 == 0) {
-            char *text;
-            size_t len;
-            assert_int_equal(dsql_metrics_text(metrics, &text, &len), DSQL_OK);
-            free(text);
-        }
+        if (i % 4000 == 0)
+            print_metrics();
     }
     return NULL;
 }
@@ -102,12 +106,8 @@ static void *record_newest(void *arg)
 static void *read_text(void *arg)
 {
     (void)arg;
-    while (!atomic_load_explicit(&done, memory_order_relaxed)) {
-        char *text;
-        size_t len;
-        assert_int_equal(dsql_metrics_text(metrics, &text, &len), DSQL_OK);
-        free(text);
-    }
+    while (!atomic_load_explicit(&done, memory_order_relaxed))
+        print_metrics();
     return NULL;
 }
 

@@ -13,25 +13,12 @@ export DSQL_DISTRIBUTED_RATE_LIMITER_LIMIT=30 DSQL_POOL_MAX_OPEN=20 DSQL_RESERVO
 export DSQL_STAGGERED_STARTUP=false DSQL_LOG_LEVEL=warn DSQL_RESERVOIR_INITIAL_FILL_TIMEOUT=1s
 
 cat >"$scratch/play.bash" <<'SH'
-set -euo pipefail
-go() { python3 "$SOURCE_DIR/tests/integ/budget/lease_items.py" "$1" fleet "$DSQL_ENDPOINT" "${2:-}"; }
-fail() { echo "FAILED: $*" >&2; kill -9 "$member" 2>/dev/null; exit 1; }
-seen() { "$dsql" local status | awk -v name="$1" -F'[ =:]+' '$1 == name {print $2}'; }
-until_is() { # until_is WANTED COMMAND...
-    local got=
-    for _ in $(seq 6000); do
-        got=$("${@:2}")
-        [ "$got" != "$1" ] || return 0
-        sleep 0.2
-    done
-    fail "'${*:2}' says $got, not $1"
-}
-member=
+. "$SOURCE_DIR/tests/integ/budget/play.bash"
+go() { items "$1" fleet "$DSQL_ENDPOINT" "${2:-}"; }
 "$dsql" budget setup 2>/dev/null
 go keep
 for _ in 1 2 3 4 5; do lease=$(go acquire 12); done
-"$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
-member=$!
+start
 # Seven are left for us, and then there is nothing left for the other.
 until_is 7 seen open
 until_is 12 go active
@@ -51,8 +38,7 @@ wait "$member"
 until_is 4 go active
 [ "$(go ours)" = 0 ] || fail 'leases left'
 # A crash whose items DynamoDB deletes leaves the counter too high; repair says so, and then mends it.
-"$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
-member=$!
+start
 until_is 8 seen open
 kill -9 "$member"
 wait "$member" || true
@@ -71,9 +57,4 @@ until_is 4 go active
 "$dsql" budget repair --apply --plugin-gone 2>/dev/null | grep -q '; repaired$' || fail 'not repaired'
 until_is 0 go active
 SH
-for kind in ${BUDGET_SERVERS:-dynoxide dynamodb-local}; do
-    start_server "$kind"
-    "$dsql" local exec -- bash "$scratch/play.bash" || fail "on $kind: $(cat "$scratch/member.err")"
-    stop_server
-    echo "$kind: holds"
-done
+on_each_server "$scratch/play.bash"

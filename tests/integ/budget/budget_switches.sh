@@ -14,26 +14,8 @@ export DSQL_RESERVOIR_ENABLED=true DSQL_STAGGERED_STARTUP=false DSQL_RESERVOIR_I
 export DSQL_LOG_LEVEL=warn
 
 cat >"$scratch/play.bash" <<'SH'
-set -euo pipefail
-go() { python3 "$SOURCE_DIR/tests/integ/budget/lease_items.py" "$2" "$1" "$DSQL_ENDPOINT" "${3:-}"; }
-fail() { echo "FAILED: $*" >&2; kill -9 "$member" 2>/dev/null; exit 1; }
-seen() { "$dsql" local status | awk -v name="$1" -F'[ =:]+' '$1 == name {print $2}'; }
-until_is() { # until_is WANTED COMMAND...
-    local got=
-    for _ in $(seq 6000); do
-        got=$("${@:2}")
-        [ "$got" != "$1" ] || return 0
-        sleep 0.2
-    done
-    fail "'${*:2}' says $got, not $1"
-}
-member=
-before=0
-start() { # start NAME=VALUE...
-    before=$(seen admitted)
-    env "$@" "$BUILD_DIR/tests/budget_member" >"$scratch/member" 2>"$scratch/member.err" &
-    member=$!
-}
+. "$SOURCE_DIR/tests/integ/budget/play.bash"
+go() { items "$2" "$1" "$DSQL_ENDPOINT" "${3:-}"; }
 stop() {
     kill "$member"
     wait "$member"
@@ -68,6 +50,7 @@ stop
 
 # The limiter alone: all that the pool wants is opened, four a second; no lease is asked for.
 drawn=$(go made connects 4)
+before=$(seen admitted)
 start "${limiter[@]}"
 until_is 9 seen open
 [ $(($(go made connects 4) - drawn)) -ge $(($(seen admitted) - before)) ] || fail 'connects without a permit'
@@ -85,9 +68,4 @@ until_is 6 seen open
 until_is 6 go made ours
 stop
 SH
-for kind in ${BUDGET_SERVERS:-dynoxide dynamodb-local}; do
-    start_server "$kind"
-    "$dsql" local exec -- bash "$scratch/play.bash" || fail "on $kind: $(cat "$scratch/member.err")"
-    stop_server
-    echo "$kind: holds"
-done
+on_each_server "$scratch/play.bash"

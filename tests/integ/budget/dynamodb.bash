@@ -58,3 +58,14 @@ start_server() { # start_server KIND: sets server and the address
     done
     fail "$1 does not start"
 }
+
+# on_each_server SCRIPT: runs it inside `dsql local exec`; what its program said is in $scratch/member.err.
+on_each_server() {
+    local kind
+    for kind in ${BUDGET_SERVERS:-dynoxide dynamodb-local}; do
+        start_server "$kind"
+        "$dsql" local exec -- bash "$1" || fail "on $kind: $(cat "$scratch/member.err")"
+        stop_server
+        echo "$kind: holds"
+    done
+}

@@ -5,11 +5,7 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
 cat >"$scratch/inside.sh" <<'SH'
-set -eu
-must_fail() { ! "$@" >"$work/out" 2>&1 || { echo "should have failed: $*"; exit 1; }; }
-says() { grep -qF -- "$1" "$work/out" || { echo "'$1' is missing in:"; cat "$work/out"; exit 1; }; }
-run() { "$@" >"$work/out" 2>&1 || { cat "$work/out"; echo "FAILED: $*"; exit 1; }; }
-sql() { psql -XAtq -v ON_ERROR_STOP=1 -c "$1"; }
+. "$SOURCE_DIR/tests/integ/store/inside.bash"
 
 # Nothing there.
 must_fail "$dsql" schema version

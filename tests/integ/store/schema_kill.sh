@@ -6,11 +6,7 @@
 . "$SOURCE_DIR/tests/integ/lib.bash"
 
 cat >"$scratch/inside.sh" <<'SH'
-set -eu
-says() { grep -qF -- "$1" "$work/out" || { echo "'$1' is missing in:"; cat "$work/out"; exit 1; }; }
-run() { "$@" >"$work/out" 2>&1 || { cat "$work/out"; echo "FAILED: $*"; exit 1; }; }
-must_fail() { ! "$@" >"$work/out" 2>&1 || { echo "should have failed: $*"; exit 1; }; }
-sql() { psql -XAtq -v ON_ERROR_STOP=1 -c "$1"; }
+. "$SOURCE_DIR/tests/integ/store/inside.bash"
 fault() { "$dsql" local fault "$@"; }
 start_apply() { # start_apply FILE: in the background, as $pid; its lines go to FILE
     : >"$1"

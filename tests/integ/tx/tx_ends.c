@@ -119,8 +119,7 @@ static enum dsql_rc cut_once(struct dsql_tx *tx, void *arg, struct dsql_err *err
 
 TEST(a_lost_connection_is_replaced_if_the_policy_says_so)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     struct dsql_err err = {0};
     int runs = 0;
     assert_int_equal(dsql_tx_run_on(&db.source, "reconnect", cut_once, &runs, &policy, &err),

@@ -98,8 +98,7 @@ TEST(what_fails_after_a_single_statement_is_called_applied)
 {
     static const enum dsql_rc codes[] = {DSQL_NOT_FOUND, DSQL_CONFLICT, DSQL_LOST,
                                          DSQL_COMMIT_UNKNOWN};
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     policy.single = true;
     policy.retry.reconnects = 3;
     struct dsql_err err = {0};
@@ -133,8 +132,7 @@ static enum dsql_rc ask(struct dsql_tx *tx, void *arg, bool *applied, struct dsq
  */
 TEST(only_a_lost_answer_is_settled)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     int asked = 0;
     policy.settle = ask;
     policy.settle_arg = &asked;

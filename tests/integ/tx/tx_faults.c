@@ -2,46 +2,11 @@
  * Transactions while the endpoint has faults: conflicts at every place, commits that are not
  * answered, deadlines and cancellation at COMMIT. Run by tx.sh with the endpoint's control at hand.
  */
-#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "dsql/metrics.h"
-#include "metrics/metrics.h"
-#include "support/pg_source.h"
-#include "support/test.h"
-#include "tx/tx_internal.h"
-
-static struct pg_source db;
-static PGconn *other;
-static struct dsql_metrics *metrics;
-
-static int64_t number(const char *query)
-{
-    PGresult *r = PQexec(other, query);
-    if (PQresultStatus(r) != PGRES_TUPLES_OK || PQntuples(r) != 1)
-        fail_msg("%s: %s", query, PQresultErrorMessage(r));
-    int64_t n = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
-    PQclear(r);
-    return n;
-}
-
-static void sql(const char *text)
-{
-    PGresult *r = PQexec(other, text);
-    if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", text, PQresultErrorMessage(r));
-    PQclear(r);
-}
-
-static void fault(const char *what)
-{
-    char command[512];
-    snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
-    if (system(command) != 0) // NOLINT(cert-env33-c): the command is this file's
-        fail_msg("%s", command);
-}
+#include "support/tx_db.h"
 
 static int before_each(void **state)
 {
@@ -50,11 +15,6 @@ static int before_each(void **state)
     sql("UPDATE a SET v = 0");
     return 0;
 }
-
-#define PARAMS(...)                                                                                \
-    (const struct dsql_param[]){__VA_ARGS__},                                                      \
-        sizeof((const struct dsql_param[]){__VA_ARGS__}) / sizeof(struct dsql_param)
-#define ok(call) assert_int_equal((call), DSQL_OK)
 
 static const struct dsql_stmt ADD = {
     .name = "add", .sql = "UPDATE a SET v = v + 1 WHERE id = $1", .flags = DSQL_STMT_PREPARE};
@@ -92,22 +52,6 @@ static enum dsql_rc settle_body(struct dsql_tx *tx, void *arg, bool *applied, st
     dsql_rows_free(rows);
     *applied = v == 1;
     return rc;
-}
-
-static struct dsql_tx_policy quick(void)
-{
-    struct dsql_tx_policy policy;
-    dsql_tx_policy_default(&policy);
-    policy.retry.base_delay_ns = DSQL_MS;
-    policy.retry.max_delay_ns = 4 * DSQL_MS;
-    return policy;
-}
-
-static uint64_t count(enum dsql_metric metric, const char *operation, int value)
-{
-    unsigned op = dsql_metrics_operation(metrics, operation);
-    return dsql_counter_value(
-        metrics, (struct dsql_series){.metric = metric, .operation = op, .value = value});
 }
 
 TEST(conflicts_at_any_place_are_repeated)
@@ -400,27 +344,23 @@ TEST(no_update_is_lost_and_none_applied_twice)
 
 int main(void)
 {
-    ok(dsql_metrics_new("test", &metrics));
-    pg_source_init(&db, metrics);
-    other = PQconnectdb("");
+    tx_db_open();
     sql("CREATE TABLE a (id int primary key, v bigint)");
     sql("CREATE TABLE w (id int primary key, n bigint)");
     sql("INSERT INTO a VALUES (1, 0)");
-#define EACH(name) cmocka_unit_test_setup(name, before_each)
+#define CALM(name) cmocka_unit_test_setup(name, before_each)
     const struct CMUnitTest tests[] = {
-        EACH(conflicts_at_any_place_are_repeated),
-        EACH(an_unanswered_commit_is_unknown_and_not_repeated),
-        EACH(the_callers_check_settles_it),
-        EACH(what_was_not_applied_and_not_repeated_is_lost),
-        EACH(a_server_that_is_not_there_is_busy_before_commit),
-        EACH(a_deadline_at_commit_leaves_the_outcome_unknown),
-        EACH(a_cancel_at_commit_leaves_the_outcome_unknown),
-        EACH(a_cancel_ends_the_wait_between_two_tries),
-        EACH(no_update_is_lost_and_none_applied_twice),
+        CALM(conflicts_at_any_place_are_repeated),
+        CALM(an_unanswered_commit_is_unknown_and_not_repeated),
+        CALM(the_callers_check_settles_it),
+        CALM(what_was_not_applied_and_not_repeated_is_lost),
+        CALM(a_server_that_is_not_there_is_busy_before_commit),
+        CALM(a_deadline_at_commit_leaves_the_outcome_unknown),
+        CALM(a_cancel_at_commit_leaves_the_outcome_unknown),
+        CALM(a_cancel_ends_the_wait_between_two_tries),
+        CALM(no_update_is_lost_and_none_applied_twice),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    pg_source_fini(&db);
-    PQfinish(other);
-    dsql_metrics_destroy(metrics);
+    tx_db_close();
     return failed;
 }

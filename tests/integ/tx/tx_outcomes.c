@@ -31,14 +31,6 @@ struct running {
     enum dsql_rc first; /* what the first operation answered */
 };
 
-static void fault(const char *what)
-{
-    char command[TEXT];
-    snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
-    if (system(command) != 0) // NOLINT(cert-env33-c): the command is this file's
-        fail_msg("%s", command);
-}
-
 /* -- Operations. */
 
 #define ROWS_SQL "INSERT INTO m SELECT $1::bigint + k FROM generate_series(0, $2::int - 1) k"
@@ -257,7 +249,7 @@ static enum dsql_rc run_script(struct running *r, struct dsql_err *err)
         "message-latency=5ms",
     };
     const struct script *s = r->s;
-    quick(&r->policy);
+    r->policy = quick();
     r->policy.retry.budget = NULL;
     r->policy.retry.conflict_alert = 0;
     r->policy.retry.max_retries = r->policy.retry.reconnects = s->retries;

@@ -29,8 +29,7 @@ static enum dsql_rc contest_body(struct dsql_tx *tx, void *arg, struct dsql_err 
 
 TEST(a_conflict_runs_the_whole_again)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     struct dsql_err err = {0};
     unsigned discarded = db.discarded;
     for (int own_error = 0; own_error < 2; own_error++) {
@@ -71,8 +70,7 @@ static enum dsql_rc told_body(struct dsql_tx *tx, void *arg, struct dsql_err *er
 
 TEST(a_schema_change_is_tried_again_once_on_the_same_connection)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     unsigned before = db.checkouts;
     struct told t = {.rc = DSQL_SCHEMA_CHANGED};
     ok(dsql_tx_run_on(&db.source, "told", told_body, &t, &policy, NULL));
@@ -106,8 +104,7 @@ static enum dsql_rc overtaken_body(struct dsql_tx *tx, void *arg, struct dsql_er
 
 TEST(ddl_of_another_session_costs_one_more_try_on_the_same_connection)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     struct dsql_err err = {0};
     ok(dsql_tx_run_on(&db.source, "warm", overtaken_body, &(struct overtaken){0}, &policy, &err));
     for (int amid = 0; amid < 2; amid++) {
@@ -136,14 +133,13 @@ TEST(ddl_of_another_session_costs_one_more_try_on_the_same_connection)
         assert_string_equal(err.sqlstate, "40001");
         assert_non_null(strstr(err.message, "OC001"));
         assert_memory_equal(err.message, amid ? "COMMIT: " : "set_v: ", amid ? 8 : 7);
-        quick(&policy);
+        policy = quick();
     }
 }
 
 TEST(the_last_try_is_the_last)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     policy.retry.max_retries = 2;
     struct dsql_err err = {0};
     struct contest c = {.until = 100};
@@ -158,8 +154,7 @@ TEST(the_last_try_is_the_last)
 
 TEST(a_budget_that_is_used_up_ends_it)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     ok(dsql_retry_budget_new(0, 1, 1, &policy.retry.budget));
     struct dsql_err err = {0};
     struct contest c = {.until = 100};
@@ -227,8 +222,7 @@ static uint64_t count_of(enum dsql_metric metric, unsigned operation)
 
 TEST(an_operation_driven_by_hand_is_one_operation)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     policy.retry.max_retries = 2;
     struct dsql_err err;
     unsigned o = dsql_metrics_operation(metrics, "by-hand");

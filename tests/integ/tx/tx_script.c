@@ -34,14 +34,6 @@ static const struct dsql_fence V_20 = {.entity = "row", .key = "2", .token = "v 
         &(statement), PARAMS(__VA_ARGS__), (fence)                                                 \
     }
 
-static void fault(const char *what)
-{
-    char command[512];
-    snprintf(command, sizeof(command), "\"$dsql\" local fault %s >/dev/null", what);
-    if (system(command) != 0) // NOLINT(cert-env33-c): the command is this file's
-        fail_msg("%s", command);
-}
-
 static int before_each(void **state)
 {
     fault("clear");
@@ -239,7 +231,7 @@ TEST(what_did_not_hold_is_looked_at_behind_rollback)
         struct dsql_tx_policy policy;
         struct dsql_err err = {0};
         const char *name = changes ? "look-changes" : "look";
-        quick(&policy);
+        policy = quick();
         assert_int_equal(dsql_script_run_on(&db.source, name, &script, &policy, &err),
                          changes ? DSQL_OK : DSQL_CONDITION_FAILED);
         assert_true(sight.looks == 1 && sight.judged == 1);
@@ -283,13 +275,6 @@ TEST(an_expectation_holds_its_row)
     assert_int_equal(number("SELECT v FROM t WHERE id = 1"), 10);
 }
 
-static uint64_t count(enum dsql_metric metric, const char *operation, int value)
-{
-    unsigned op = dsql_metrics_operation(metrics, operation);
-    return dsql_counter_value(
-        metrics, (struct dsql_series){.metric = metric, .operation = op, .value = value});
-}
-
 TEST(a_conflict_runs_the_whole_again_by_the_policy)
 {
     static const struct {
@@ -300,8 +285,7 @@ TEST(a_conflict_runs_the_whole_again_by_the_policy)
         STEP(EXPECT_V, &V_20, dsql_i32(2), dsql_i32(20)),
         STEP(ADD, NULL, dsql_i32(1), dsql_i32(1)),
     };
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
         struct dsql_step_result results[2];
         struct dsql_err err = {0};
@@ -335,7 +319,7 @@ TEST(a_change_of_the_schema_is_met_on_the_same_connection)
     };
     struct dsql_tx_policy policy;
     struct dsql_err err = {0};
-    quick(&policy);
+    policy = quick();
     policy.retry.base_delay_ns = policy.retry.max_delay_ns = 3600 * DSQL_S; /* never waited for */
     ok(run("warm", steps, 2, &policy, NULL, NULL, &err));
     unsigned checkouts = db.checkouts, opened = db.opened;
@@ -378,7 +362,7 @@ TEST(an_unknown_commit_is_reported_or_settled)
         struct dsql_err err = {0};
         size_t failed = 99;
         int settled = 0;
-        quick(&policy);
+        policy = quick();
         sql("UPDATE t SET v = 10 WHERE id = 1");
         fault(rows[i].fault);
         assert_int_equal(run("script-unknown", steps, 2, &policy, NULL, &failed, &err),
@@ -411,7 +395,7 @@ TEST(an_unanswered_commit_of_a_read_is_no_unknown_one)
     struct dsql_tx_policy policy;
     struct dsql_err err = {0};
     dsql_tx_rollback(begin()); /* a connection is there */
-    quick(&policy);
+    policy = quick();
     policy.timeout_ns = 100 * DSQL_MS;
     for (int read_only = 0; read_only < 2; read_only++) {
         policy.read_only = read_only;

@@ -171,8 +171,7 @@ static enum dsql_rc star_body(struct dsql_tx *tx, void *arg, struct dsql_err *er
 
 TEST(a_plan_made_stale_by_ddl_is_made_anew)
 {
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     struct dsql_err err = {0};
     size_t columns = 0;
     sql("CREATE TABLE s (a int primary key)");
@@ -213,8 +212,7 @@ TEST(statements_that_others_drop_are_prepared_anew)
         {"DEALLOCATE \"dsql.set_v_prepared\"", 2},
         {"DEALLOCATE ALL; PREPARE \"dsql.set_v_prepared.1\" AS SELECT 1", 2},
     };
-    struct dsql_tx_policy policy;
-    quick(&policy);
+    struct dsql_tx_policy policy = quick();
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++) {
         pg_source_fini(&db); /* a session of its own */
         struct dsql_err err = {0};
