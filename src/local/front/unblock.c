@@ -134,9 +134,12 @@ void dsql_unblock_ddl(struct dsql_session *session)
 
 bool dsql_unblock_words(const struct dsql_pg_report *report, struct dsql_pg_report *words)
 {
-    /* Clients can't cancel and have no timeouts: only we do. A deadlock takes DDL, too. */
-    if (!dsql_span_eq(report->sqlstate, DSQL_SPAN("57014")) &&
-        !dsql_span_eq(report->sqlstate, DSQL_SPAN("40P01")))
+    /* Clients can't cancel: only we do. A client's CopyFail has the same SQLSTATE and other words.
+     * A deadlock takes DDL, too. */
+    bool cancelled =
+        dsql_span_eq(report->sqlstate, DSQL_SPAN("57014")) &&
+        dsql_span_eq(report->message, DSQL_SPAN("canceling statement due to user request"));
+    if (!cancelled && !dsql_span_eq(report->sqlstate, DSQL_SPAN("40P01")))
         return false;
     *words = (struct dsql_pg_report){.severity = DSQL_SPAN("ERROR"),
                                      .sqlstate = DSQL_SPAN("40001"),

@@ -1,0 +1,273 @@
+"""Sequences of messages to `dsql local` and to a plain PostgreSQL, whose answers must be the same: local_wire.sh.
+
+local_wire.py SOCKET. The environment is that of `dsql local env`; SOCKET is the Unix socket of the PostgreSQL, which
+lets admin in. Compared is every message with its content. Of errors and notices that is severity, SQLSTATE, message,
+detail, hint and position.
+"""
+import os
+import socket
+import ssl
+import struct
+import sys
+
+TABLE = 'create table wire (id int primary key, t text)'
+
+
+def message(kind, body=b''):
+    return kind.encode() + struct.pack('!I', len(body) + 4) + body
+
+
+def text(s):
+    return s.encode() + b'\0'
+
+
+def many(form, values):
+    return struct.pack('!H', len(values)) + b''.join(struct.pack(form, v) for v in values)
+
+
+def parse(sql, name='', types=()):
+    return message('P', text(name) + text(sql) + many('!I', types))
+
+
+def bind(values=(), name='', portal='', formats=(), results=()):
+    body = text(portal) + text(name) + many('!H', formats) + struct.pack('!H', len(values))
+    for value in values:
+        body += struct.pack('!I', len(value)) + value
+    return message('B', body + many('!H', results))
+
+
+def execute(portal='', rows=0):
+    return message('E', text(portal) + struct.pack('!i', rows))
+
+
+def describe(kind, name=''):
+    return message('D', kind.encode() + text(name))
+
+
+def close(kind, name=''):
+    return message('C', kind.encode() + text(name))
+
+
+def query(*texts):
+    return b''.join(message('Q', text(t)) for t in texts)
+
+
+def data(lines):
+    return message('d', lines)
+
+
+def run(sql, values=(), **formats):
+    return parse(sql) + bind(values, **formats) + execute()
+
+
+SYNC, FLUSH, DONE, FAIL = message('S'), message('H'), message('c'), message('f', text('had enough'))
+COPY = 'copy wire from stdin'
+BINARY = b'PGCOPY\n\xff\r\n\0' + b'\0' * 8
+NUMBERS = parse('select * from generate_series(1, 5)')
+
+# What it is, the messages, how many ReadyForQuery there are.
+SEQUENCES = [
+    ('CopyFail', query(COPY) + data(b'1\ta\n') + FAIL, 1),
+    ('CopyFail, extended', run(COPY) + data(b'1\ta\n') + FAIL + SYNC, 1),
+    ('CopyFail in a transaction', query('begin', COPY) + data(b'1\ta\n') + FAIL + query('commit'), 3),
+    ('CopyFail in the first of two', query(f'{COPY}; {COPY}') + FAIL + query('select 1'), 2),
+    ('COPY of what does not fit', query(COPY) + data(b'x\ta\n') + DONE, 1),
+    ('COPY of nothing', query(COPY) + DONE, 1),
+    ('a query among the data', query(COPY) + query('select 1') + DONE + query('select 2'), 2),
+    ('Flush and Sync among the data', query(COPY) + FLUSH + SYNC + data(b'7\ta\n') + DONE, 1),
+    ('an end among the data', query(COPY) + data(b'8\ta\n\\.\n') + data(b'9\tb\n') + DONE, 1),
+    ('a header', query(f'{COPY} (format csv, header match)') + data(b'id,t\n10,"a,b"\n') + DONE, 1),
+    ('binary out', query("copy (select 1::int, 'a', null::int) to stdout (format binary)"), 1),
+    ('binary in', query(f'{COPY} (format binary)')
+     + data(BINARY + struct.pack('!HiiI', 2, 4, 31, 1) + b'q' + struct.pack('!h', -1)) + DONE, 1),
+    ('binary in, broken', query(f'{COPY} (format binary)') + data(b'PGCOPX') + DONE, 1),
+    ('COPY between others', query(f'select 1; {COPY}; select 2') + data(b'20\ta\n') + DONE, 1),
+    ('data without COPY', data(b'zz') + DONE + FAIL + query('select 1'), 1),
+    ('Close of unknown names', close('S', 'no') + close('P', 'no') + SYNC, 1),
+    ('Close of nothing', close('Z', 'no') + SYNC, 1),
+    ('Describe of an unknown statement', describe('S', 'no') + SYNC, 1),
+    ('Describe of an unknown portal', describe('P', 'no') + SYNC, 1),
+    ('Describe of nothing', describe('Q', 'no') + SYNC, 1),
+    ('Execute of an unknown portal', execute('no') + SYNC, 1),
+    ('Bind of an unknown statement', bind(name='no') + SYNC, 1),
+    ('the unnamed statement after a query', parse('select 1') + SYNC + query('select 2') + bind() + SYNC, 3),
+    ('a statement twice', parse('select 1', 'd1') + parse('select 2', 'd1') + SYNC, 1),
+    ('a portal twice', parse('select 1') + bind(portal='p') + bind(portal='p') + SYNC, 1),
+    ('rows in parts', NUMBERS + bind(portal='p') + execute('p', 2) * 4 + SYNC, 1),
+    ('rows after Sync', NUMBERS + bind(portal='p') + execute('p', 2) + SYNC + execute('p', 2) + SYNC, 2),
+    ('rows in a transaction', query('begin') + NUMBERS + bind(portal='p') + execute('p', 2) + SYNC + execute('p', 2)
+     + SYNC + query('select 9') + execute('p', 2) + SYNC + query('commit') + execute('p') + SYNC, 7),
+    ('written rows in parts', query('begin') + parse("insert into wire select g, 'x' from generate_series(1, 5) g"
+                                                     ' returning id')
+     + bind(portal='p') + execute('p', 2) * 2 + SYNC + query('rollback'), 3),
+    ('fewer rows than none', NUMBERS + bind() + execute('', -1) + SYNC, 1),
+    ('Execute twice', parse('select 1') + bind() + execute() * 2 + SYNC, 1),
+    ('too few values', run('select $1::int') + SYNC, 1),
+    ('too many values', run('select 1', (b'1',)) + SYNC, 1),
+    ('too few formats', run('select $1::int, $2::int, $3::int', (b'1',) * 3, formats=(0, 0)) + SYNC, 1),
+    ('too few result formats', run('select 1, 2, 3', results=(0, 0)) + SYNC, 1),
+    ('an unknown format', run('select $1::int', (b'1',), formats=(7,)) + SYNC, 1),
+    ('an unknown result format', run('select 1', results=(7,)) + SYNC, 1),
+    ('a short binary value', run('select $1::int', (b'1',), formats=(1,)) + SYNC, 1),
+    ('a value that is no text', run('select $1::text', (b'\xff',)) + SYNC, 1),
+    ('a value with a zero', run('select $1::text', (b'a\0b',)) + SYNC, 1),
+    ('a query that is no text', message('Q', b"select '\xff'\0"), 1),
+    ('Parse that is no text', message('P', b"\0select '\xff'\0\0\0") + SYNC, 1),
+    ('an unknown type', parse('select $1', types=(99999,)) + describe('S') + SYNC, 1),
+    ('types to be found', parse('select $1::int + $2', types=(0, 0)) + describe('S') + SYNC, 1),
+    ('the type unknown', parse('select $1', types=(705,)) + describe('S') + SYNC, 1),
+    ('the type any', parse('select $1', types=(2276,)) + describe('S') + SYNC, 1),
+    ('more types than parameters', parse('select $1', types=(23, 25, 16)) + describe('S') + SYNC, 1),
+    ('a type that can not be found', parse('select $2') + describe('S') + SYNC, 1),
+    ('a record', parse('select $1', types=(2249,)) + bind((b'(1,2)',)) + execute() + SYNC, 1),
+    ('two statements in Parse', parse('select 1; select 2') + SYNC, 1),
+    ('no statement', parse('') + describe('S') + bind() + describe('P') + execute() + SYNC, 1),
+    ('a comment', parse('-- hi') + describe('S') + bind() + execute() + SYNC, 1),
+    ('empty queries', query('', ';;;', '/* x */ -- y'), 3),
+    ('begin in a pipeline', run('begin') + run('select 1') + SYNC + run('commit') + SYNC, 2),
+    ('begin and an error', run('begin') + run('select 1/0') + run('select 1') + SYNC + run('commit') + SYNC, 2),
+    ('a pipeline rolls back', run("insert into wire values (1, 'a')") + run('select 1/0') + SYNC + query('table wire'), 2),
+    ('a query rolls back', query("insert into wire values (1, 'a'); select 1/0; select 3", 'table wire'), 2),
+    ('begin in a query', query("begin; insert into wire values (4, 'a'); commit; insert into wire values (5, 'b'); "
+                               'rollback', 'table wire'), 2),
+    ('ends without a transaction', query('commit', 'rollback', 'begin', 'begin', 'abort'), 5),
+    ('3,000 portals', query('begin') + parse('select 1') + b''.join(bind(portal=f'q{i}') for i in range(3000))
+     + b''.join(execute(f'q{i}') for i in range(3000)) + SYNC + query('commit'), 3),
+    ('3,000 statements', b''.join(parse(f'select {i}', f's{i}') for i in range(3000)) + SYNC + bind(name='s2999')
+     + execute() + SYNC + b''.join(close('S', f's{i}') for i in range(3000)) + SYNC, 3),
+    ('more bytes than Bind has', message('B', b'\0' * 8 + b'zz') + SYNC, 1),
+    ('more bytes than Parse has', message('P', b'\0select 1\0\0\0zz') + SYNC, 1),
+    ('Parse without an end', message('P', b'\0select 1') + SYNC, 1),
+    ('Sync with a body', message('S', b'xx') + query('select 1'), 2),
+    ('more bytes than Query has', message('Q', b'select 1\0zz'), 1),
+    ('Query without an end', message('Q', b'select 1'), 1),
+    ('a statement closed under its portal', parse('select id, t from wire where id = $1', 's') + describe('S', 's')
+     + bind((b'1',), 's', 'p', results=(1, 0)) + describe('P', 'p') + execute('p') + close('S', 's')
+     + describe('P', 'p') + SYNC, 1),
+    ('a portal that is closed', parse('select 1') + bind(portal='p') + close('P', 'p') + execute('p') + SYNC, 1),
+    ('Describe of what writes', parse('insert into wire values (1, $1) returning *') + describe('S') + SYNC, 1),
+    ('Describe of what is no query', parse('show timezone') + describe('S') + parse('begin') + describe('S') + SYNC, 1),
+    ('statements across transactions', parse('select 7', 's') + SYNC + query('begin', 'rollback') + bind(name='s')
+     + execute() + SYNC, 4),
+    ('Parse in a failed transaction', query('begin', 'select 1/0') + parse('select 1') + SYNC + run('rollback') + SYNC, 4),
+    ('Bind in a failed transaction', parse('select 1', 's') + SYNC + query('begin', 'select 1/0') + bind(name='s') + SYNC
+     + describe('S', 's') + SYNC + run('commit') + SYNC, 6),
+    ('a statement of SQL, by the protocol', query('prepare s (int) as select $1') + bind((b'4',), 's') + execute() + SYNC
+     + query('deallocate s', 'execute s(1)'), 4),
+    ('a statement of the protocol, by SQL', parse('select $1::int', 's') + SYNC + query('execute s(3)', 'deallocate s')
+     + bind((b'4',), 's') + SYNC, 4),
+    ('DEALLOCATE ALL', parse('select 1', 's') + SYNC + query('deallocate all') + bind(name='s') + SYNC, 3),
+    ('a plan that is out of date', parse('select * from wire', 's') + bind(name='s') + execute() + SYNC
+     + query('alter table wire add column z int') + bind(name='s') + execute() + SYNC, 3),
+    ('settings that are reported', query("set timezone = 'Asia/Tokyo'", "set datestyle = 'SQL'", 'reset all',
+                                         "set intervalstyle = 'iso_8601'", "set application_name = 'z'"), 5),
+    ('another encoding', query("set client_encoding = 'LATIN1'")
+     + message('Q', b"select 'h\xe9', length('h\xe9'), 'h\xe9' || nosuch\0") + query("select 'é'", 'reset client_encoding'),
+     4),
+    ('a place behind letters of two bytes', query("select 'éé', nosuch") + parse("select 'éé', nosuch") + SYNC, 2),
+    ('errors of constraints', query("insert into wire values (1, 'a')", "insert into wire values (1, 'a')"), 2),
+    ('a large result', query("select repeat('x', 1000) from generate_series(1, 2000)"), 1),
+    ('a wide row', query('select ' + ', '.join([f'repeat(\'y\', {4000 + i}) as c{i}' for i in range(1600)])), 1),
+    ('too many columns', query('select ' + ', '.join('1' for _ in range(1665))), 1),
+    ('40,000 values', parse('select array[' + ', '.join(f'${i + 1}::int' for i in range(40000)) + ']')
+     + bind((b'1',) * 40000) + execute() + SYNC, 1),
+    ('results in binary', run("select 1::int2, 2, 3::int8, 1.5::float4, 2.5::float8, 'x'::text, 'y'::varchar(3), "
+                              "'z'::char(3), true, '\\x00ff'::bytea, '2026-01-01'::date, '12:00'::time, "
+                              "'12:00+01'::timetz, '2026-01-01'::timestamp, '2026-01-01Z'::timestamptz, "
+                              "'1 day'::interval, 12.345::numeric, '[1]'::json, '[1]'::jsonb, array[1, 2], "
+                              "'123e4567-e89b-12d3-a456-426614174000'::uuid, 'abc'::name, '127.0.0.1'::inet",
+                              results=(1,)) + SYNC, 1),
+    ('Sync alone', SYNC * 3, 3),
+    ('Flush after an error', parse('selec') + FLUSH + parse('select 1') + FLUSH + SYNC, 1),
+    ('an error at Parse', parse('selec') + bind() + execute() + SYNC + query('select 1'), 2),
+    ('an error at Bind', run('select $1::int', (b'x',)) + run('select 5') + SYNC + query('select 1'), 2),
+    ('an error at Execute', run('select 1/$1::int', (b'0',)) + run('select 5') + SYNC + query('select 1'), 2),
+]
+# A value of each type, in binary.
+VALUES = [(21, '!h', 1), (23, '!i', 1), (20, '!q', 1), (700, '!f', 1.5), (701, '!d', 2.5), (16, '!?', True),
+          (1082, '!i', 100), (1083, '!q', 100), (1114, '!q', 100), (1184, '!q', 100)]
+SEQUENCES += [(f'a value of type {oid}', parse('select $1', types=(oid,))
+               + bind((struct.pack(form, value),), formats=(1,), results=(1,)) + describe('P') + execute() + SYNC, 1)
+              for oid, form, value in VALUES]
+
+
+def masked(kind, body):
+    if kind in 'EN':
+        fields = {chr(f[0]): f[1:] for f in body.split(b'\0') if f}
+        return kind, [fields.get(letter) for letter in 'SCMDHP']
+    if kind == 'T':  # without the numbers of tables
+        found, rest = [], body[2:]
+        for _ in range(struct.unpack('!H', body[:2])[0]):
+            name, rest = rest.split(b'\0', 1)
+            found.append((name, rest[4:18]))
+            rest = rest[18:]
+        return kind, found
+    return kind, body
+
+
+class Client:
+    def __init__(self, sock, password):
+        sock.settimeout(600)
+        self.sock, self.stream = sock, sock.makefile('rwb')
+        body = struct.pack('!I', 196608) + b'user\0admin\0database\0postgres\0timezone\0UTC\0\0'
+        self.say(struct.pack('!I', len(body) + 4) + body)
+        kind, body = self.read()
+        if body == struct.pack('!I', 3):
+            self.say(message('p', text(password)))
+        self.heard(1)
+
+    def say(self, what):
+        self.stream.write(what)
+        self.stream.flush()
+
+    def read(self):
+        head = self.stream.read(5)
+        if len(head) < 5:
+            return 'end', b''
+        return chr(head[0]), self.stream.read(struct.unpack('!I', head[1:])[0] - 4)
+
+    def heard(self, readies):
+        found = []
+        while readies > 0:
+            kind, body = self.read()
+            found.append(masked(kind, body))
+            readies -= kind == 'Z'
+            if kind == 'end':
+                break
+        return found
+
+
+def to_local():
+    context = ssl.create_default_context(cafile=os.environ['PGSSLROOTCERT'])
+    sock = socket.create_connection(('127.0.0.1', int(os.environ['PGPORT'])))
+    sock.sendall(struct.pack('!II', 8, 80877103))
+    assert sock.recv(1) == b'S'
+    return Client(context.wrap_socket(sock, server_hostname=os.environ['PGHOST']), os.environ['PGPASSWORD'])
+
+
+def to_postgres():
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(sys.argv[1])
+    return Client(sock, '')
+
+
+def answers(connect, messages, readies):
+    client = connect()
+    client.say(query('drop table if exists wire', TABLE))
+    client.heard(2)
+    client.say(messages + query("select 'the end'"))
+    found = client.heard(readies + 1)
+    client.stream.close()
+    client.sock.close()
+    return found
+
+
+different = 0
+for what, messages, readies in SEQUENCES:
+    local, postgres = answers(to_local, messages, readies), answers(to_postgres, messages, readies)
+    if local != postgres:
+        different += 1
+        print(f'{what}:')
+        for side, found in (('dsql local', local), ('PostgreSQL', postgres)):
+            print(f'  {side}:', ' '.join(str(part)[:200] for part in found[:12]))
+sys.exit(different > 0)
