@@ -121,7 +121,7 @@ temporal-check: temporal
 	@$(GO_BUILD) ./temporal-check ./temporal-large ./temporal-refused ./temporal-delay ./temporal-visibility
 
 # All of it takes half an hour, with STOCK=yes three quarters.
-temporal-large: temporal-check ## what Temporal allows, of sizes and numbers; with STOCK=yes beside postgres12_pgx
+temporal-large: temporal-check ## try the largest sizes and numbers that Temporal allows; STOCK=yes: on postgres12_pgx too
 	@ROUNDS="$${ROUNDS:-plain conflicts closes}" LIMIT=$${LIMIT:-15m} GO="$(GO)" integrations/temporal/test/large.sh
 
 temporal-visibility: temporal-check ## random runs and queries on visibility stores, side by side; RUNS=20000 QUERIES=10000 for the whole
@@ -208,7 +208,7 @@ clean: ## remove what was built
 	@rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 bootstrap: ## install what building needs and this machine lacks (root or sudo)
 	@scripts/bootstrap

@@ -20,6 +20,10 @@
  * metadata", "queue metadata", "nexus endpoints", "nexus endpoint". err.key says which one: the
  * fields of its key with '/' between them.
  *
+ * These are the methods of Temporal's tables. An operation of Temporal's stores, such as
+ * UpdateWorkflowExecution, is a script of them: dsql_store_run_script(). In the Temporal server the
+ * Go adapter composes it (integrations/temporal/dsql/plan.go).
+ *
  * Names after dsql_, dsql_call_ and dsql_next_ are Temporal's own.
  */
 #ifndef DSQL_TEMPORAL_H

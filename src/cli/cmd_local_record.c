@@ -237,7 +237,7 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_local_record = {
     .name = "local record",
-    .summary = "print where a cluster answers otherwise than this",
+    .summary = "show where a cluster differs from 'dsql local'",
     .text =
         "Sends a hundred statements to a cluster of yours, or to any endpoint, and compares the answers with those that "
         "'dsql local' would give: code and words of refusals, and what passes. The service changes every month; this says "

@@ -358,7 +358,7 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_proxy = {
     .name = "proxy",
-    .summary = "the pool for every language: plain PostgreSQL on localhost",
+    .summary = "the pool for every language, as plain PostgreSQL",
     .text =
         "Clients connect without a token, without TLS and as often as they like; behind it are the "
         "connections of a pool, opened ahead of need, within the cluster's budget, with tokens, each "

@@ -253,7 +253,7 @@ const struct dsql_command dsql_cmd_schema_apply = {
     .name = "schema apply",
     .summary = "create the tables of Temporal's store and visibility",
     .text =
-        "Creates what is missing of the 38 tables of the store and the 3 of visibility, their indexes and the version tables, one "
+        "Creates what is missing of the 40 tables of the store and the 6 of visibility, and their indexes, one "
         "statement per transaction, waits for each index to be built, says so meanwhile, and "
         "rebuilds one that is not valid. Adds the columns that the tables of an older version lack; "
         "the servers may go on meanwhile. When a build fails it says why and ends with status 1. "
@@ -272,7 +272,7 @@ const struct dsql_command dsql_cmd_schema_verify = {
     .summary = "compare Temporal's tables with the schema",
     .text =
         "Looks at every table, column, key and index and at the version, and says what is missing, "
-        "different or not valid. Ends with status 1 if there is anything. Changes nothing.\n"
+        "different or not valid. Ends with status 1 if there is such a thing. Changes nothing.\n"
         "\n"
         "With --deep it also reads every row, and tells of large values that lack parts and of "
         "parts of large_values that belong to no value.",

@@ -188,7 +188,7 @@ static int run(const struct dsql_args *args)
 
 const struct dsql_command dsql_cmd_sim_plan = {
     .name = "sim plan",
-    .summary = "whether a fleet fits the connection budget, and what to change",
+    .summary = "whether a fleet fits the budget, and what to change",
     .text =
         "Runs a fleet of equal processes on paper, from a start of all at once until every "
         "connection has been replaced, with the code of the production pool and the budget "

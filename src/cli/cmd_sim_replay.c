@@ -153,7 +153,7 @@ static int run(const struct dsql_args *args)
 const struct dsql_command dsql_cmd_sim_replay = {
     .name = "sim replay",
     .operands = "FILE",
-    .summary = "what a pool has decided, done again",
+    .summary = "do again what a recorded pool decided",
     .text =
         "Reads a recording that a pool with DSQL_TRACE has made, tells the keeper of this program "
         "what that pool's keeper was told, and compares each decision with the recorded one. Prints "

@@ -350,15 +350,15 @@ static const struct dsql_option options[] = {
 
 const struct dsql_command dsql_cmd_up = {
     .name = "up",
-    .summary = "see it work: a pool, real transactions and a live status page",
+    .summary = "a pool at work: real transactions and a live status page",
     .text =
-        "Without DSQL_ENDPOINT it starts an endpoint on this machine, as 'dsql local' does. With it, it "
-        "works on that cluster, with the AWS credentials that 'dsql doctor' shows: in a table of its "
+        "Without DSQL_ENDPOINT this starts an endpoint on this machine, as 'dsql local' does. With it, "
+        "the pool works on that cluster, with the AWS credentials that 'dsql doctor' shows: in a table of its "
         "own, which it drops at the end.\n"
         "\n"
         "The pool runs in reservoir mode and gives its connections short lives, so that half a minute "
         "shows what otherwise takes an hour. Threads move money between accounts; a lost update would "
-        "change the sum, which is added up all the time. Each second one line, at the end a summary; "
+        "change the sum, which is added up all the time. It prints a line each second and a summary at the end; "
         "Ctrl-C ends it early.\n"
         "\n"
         "Ends with 1 if nothing was committed, something failed, or the sum was wrong.",

@@ -191,7 +191,7 @@ const struct dsql_command dsql_cmd_visibility_check = {
     .text =
         "Reads every run with its postings and the parts of its memo, 100 at a time, and "
         "compares the counters of each namespace with its runs in one snapshot. Writes that are under way are no finding. "
-        "Ends with status 1 if there is any. Changes nothing.\n"
+        "Ends with status 1 if there is a finding. Changes nothing.\n"
         "\n"
         "    dsql visibility check --json",
     DSQL_COMMAND_OPTIONS(options),
@@ -200,7 +200,7 @@ const struct dsql_command dsql_cmd_visibility_check = {
 
 const struct dsql_command dsql_cmd_visibility_repair = {
     .name = "visibility repair",
-    .summary = "the same, and mend what is found",
+    .summary = "check, and mend what is found",
     .text = "Does what `dsql visibility check` does, and mends each run in a transaction of its "
             "own: the row counts, postings and counters follow it. May be run at any time, and "
             "again. Ends with status 1 if something could not be mended.",

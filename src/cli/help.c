@@ -42,7 +42,7 @@ void dsql_help_fill(FILE *out, int indent, const char *text)
 
 static void list_row(FILE *out, const char *name, const char *summary)
 {
-    fprintf(out, "  %-14s  %s\n", name, summary);
+    fprintf(out, "  %-20s  %s\n", name, summary);
 }
 
 void dsql_help_list_references(FILE *out)

@@ -1,6 +1,11 @@
 /*
- * temporal: Temporal's persistence. The catalogue (catalog.txt) as a table, which cmake/catalog.py
- * makes of it, and one executor for all of it (call.c); what no table can say is in special.c.
+ * temporal: Temporal's persistence, a table method at a time. The catalogue (catalog.txt) as a
+ * table, which cmake/catalog.py makes of it, and one executor for all of it (call.c); what no table
+ * can say is in special.c.
+ *
+ * An operation of Temporal's stores, such as UpdateWorkflowExecution, is not written here: it is
+ * composed of these methods in Go, by Temporal's own store under a plan
+ * (integrations/temporal/dsql/plan.go), and comes here as one script (script.c).
  *
  *     ops      what an operation is                choice   which of its statements is meant
  *     values   inputs to parameters                result   rows to results
