@@ -45,6 +45,14 @@ static void free_now(struct dsql_deferred_free *ending)
     free(session);
 }
 
+/* Bytes of the client's that are left unread turn the end into a reset (RFC 1122, 4.2.2.13), and
+ * the client's read fails instead of ending. So many are thrown away; a reset answers a flood. */
+static void discard_unread(int fd)
+{
+    enum { MOST = 1 << 20 };
+    (void)recv(fd, NULL, MOST, MSG_TRUNC | MSG_DONTWAIT);
+}
+
 void dsql_session_close(struct dsql_session *session)
 {
     struct dsql_front *front = session->front;
@@ -59,6 +67,7 @@ void dsql_session_close(struct dsql_session *session)
     dsql_loop_stop(&front->loop, &session->hold);
     dsql_reading_leave(session);
     dsql_backend_leave(session);
+    discard_unread(session->client.fd);
     dsql_loop_close(&session->client);
     dsql_loop_free_later(&front->loop, &session->ending, free_now);
 }
