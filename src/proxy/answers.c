@@ -11,7 +11,9 @@ void dsql_answer_release(struct dsql_answer *entry)
 {
     dsql_definition_unref(entry->definition);
     dsql_statement_unref(entry->statement);
+    dsql_renames_unref(entry->renames);
     entry->definition = NULL;
+    entry->renames = NULL;
     entry->statement = NULL;
 }
 
@@ -60,7 +62,8 @@ bool dsql_answers_push(struct dsql_answers *answers, struct dsql_answer entry)
     answers->count++;
     *dsql_answers_at(answers, answers->count - 1) = entry;
     answers->changes += is_change(&entry);
-    if (ends_segment(&entry) || entry.effect == DSQL_EFFECT_ALL) {
+    if (ends_segment(&entry) || entry.effect == DSQL_EFFECT_ALL ||
+        entry.effect == DSQL_EFFECT_HOME) {
         answers->changes_earlier += answers->changes;
         answers->changes = 0;
     }

@@ -29,6 +29,7 @@ enum dsql_answer_effect {
     DSQL_EFFECT_DEFINED, /* the definition was added; undone: removed */
     DSQL_EFFECT_CLOSED,  /* the definition was removed; undone: added again */
     DSQL_EFFECT_ALL,     /* DEALLOCATE ALL: what follows has to wait for its answer */
+    DSQL_EFFECT_HOME,    /* the client moves in (prepared.h): likewise; undone: it does not */
 };
 
 enum dsql_answer_purpose {
@@ -47,10 +48,11 @@ struct dsql_answer {
     bool cut : 1;                       /* what comes behind its first CommandComplete is ours */
     bool unnamed : 1;                   /* a Parse of the unnamed statement */
     bool begins : 1;                    /* a query that is BEGIN and no more */
-    bool refused : 1;                   /* a Parse that must fail */
+    bool refused : 1;                   /* a Parse or PREPARE that must fail */
     bool late : 1;                      /* its answers are withheld (replay.h) */
     const char *tag;                    /* the client's command tag for it; NULL: the server's */
     struct dsql_definition *definition; /* whose names an error must carry; owned */
+    struct dsql_renames *renames;       /* of the text that its errors are about, or NULL; owned */
     struct dsql_statement *statement;   /* that a Parse puts into the server's cache, or that was
                                            the unnamed one before; owned */
 };

@@ -215,10 +215,7 @@ void dsql_guard_put_back(struct dsql_client *client)
     client->held = held;
     dsql_guard_free(client);
     dsql_replay_free(client); /* its record begins with the part */
-    dsql_definition_unref(client->deallocates);
-    client->deallocates = NULL;
-    client->deallocates_all = false;
-    client->resets_portal = 0;
+    dsql_portals_fini(&client->portals);
     client->segment_open = client->segment_commits = client->settings_dirty = false;
     client->pinned = false; /* a client that was would have kept its connection */
     client->answers.skipping = client->answers.copying = false;

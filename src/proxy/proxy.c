@@ -137,9 +137,8 @@ static void send_away(struct dsql_client *client)
 {
     if (client->state <= DSQL_CLIENT_LOGIN ||
         (client->state == DSQL_CLIENT_ACTIVE && !client->waits &&
-         (!client->server || client->pinned || client->pinned_prepare) &&
-         client->answers.count == 0 && client->tx == DSQL_PG_IDLE &&
-         !dsql_replay_is_running(client))) {
+         (!client->server || client->pinned || client->at_home) && client->answers.count == 0 &&
+         client->tx == DSQL_PG_IDLE && !dsql_replay_is_running(client))) {
         dsql_client_fatal(client, "57P01", "terminating connection due to administrator command",
                           "The proxy is ending; connect again.");
         dsql_client_flush(client);

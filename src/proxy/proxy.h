@@ -14,10 +14,11 @@
  *     guard.c        the client's settings are put in place in front of what it sends
  *     replay.c       a transaction that met a conflict is run again
  *     answers.c      which answers are outstanding, sans I/O
+ *     prepared.c     a client's prepared statements on its connection
  *     statements.c   prepared statements that clients share, sans I/O
  *     settings.c     the parameters of a session, sans I/O
  *     compat.c       statements of tools that the service refuses for no harm, sans I/O
- *     sql_words.c    what is read off a statement's text
+ *     sql_words.c    what is read off a statement's text; sql_names.c the names in it
  *
  * One thread runs the loop and owns everything here. The pool's opener thread touches a connection
  * only while it is not lent; what the proxy knows of a connection hangs on the PGconn as instance
@@ -46,6 +47,7 @@
 #include "proxy/compat.h"
 #include "proxy/guard.h"
 #include "proxy/handover.h"
+#include "proxy/prepared.h"
 #include "proxy/replay.h"
 #include "proxy/settings.h"
 #include "proxy/users.h"
@@ -164,14 +166,11 @@ struct dsql_client {
     struct dsql_replay *replay; /* of its transaction; NULL: it is not run again */
     struct dsql_answers answers;
     struct dsql_definitions names;
-    struct dsql_statement *unnamed; /* what its unnamed statement is, or NULL */
-    struct dsql_definition
-        *deallocates;       /* of the client's names, by the portal bound last; or NULL */
-    bool deallocates_all;   /* the portal bound last does */
-    uint64_t resets_portal; /* the hash of the portal bound last, if it resets; or 0 */
-    struct dsql_settings_reset resets; /* what it resets */
-    struct dsql_settings *settings;    /* as of its last transaction */
-    struct dsql_settings *initial;     /* what RESET ALL goes back to */
+    struct dsql_statement *unnamed;           /* what its unnamed statement is, or NULL */
+    struct dsql_definition *unnamed_executes; /* what that executes, as a definition's */
+    struct dsql_portals portals;
+    struct dsql_settings *settings; /* as of its last transaction */
+    struct dsql_settings *initial;  /* what RESET ALL goes back to */
     enum dsql_pg_tx tx;
     bool segment_open;     /* messages of the extended protocol without a Sync yet */
     bool segment_commits;  /* one of them may commit something */
@@ -181,7 +180,7 @@ struct dsql_client {
     bool change_failed;    /* the settings that are being put in place are not */
     unsigned tries_failed; /* to put settings in place or to read them, in a row */
     bool pinned;           /* it left something on its connection that can't be moved */
-    bool pinned_prepare;   /* likewise: PREPARE */
+    bool at_home;          /* likewise: its prepared statements, under its own names */
     bool begun;            /* BEGIN is all that its transaction has seen */
     bool fatal_seen;       /* the server said goodbye, and the client has read it */
 };

@@ -4,9 +4,10 @@
 #include "pgwire/put_backend.h"
 #include "pgwire/put_frontend.h"
 #include "proxy/compat.h"
+#include "proxy/prepared.h"
 #include "proxy/sql_words.h"
 
-enum { NAME_MAX_BYTES = 256, SQL_MAX = 1 << 20 };
+enum { SQL_MAX = 17 << 20 }; /* a message has 10 MiB, and its names become longer */
 
 static struct dsql_strbuf *out_of(struct dsql_client *client)
 {
@@ -92,121 +93,10 @@ static bool place_settings(struct dsql_client *client, const struct dsql_pg_piec
     return false;
 }
 
-static void put_hidden_close(struct dsql_client *client, const char *name)
-{
-    dsql_pg_put_close(out_of(client), DSQL_PG_STATEMENT, dsql_span_of(name));
-    dsql_relay_expect(client,
-                      (struct dsql_answer){.kind = DSQL_ANSWER_CLOSE, .purpose = DSQL_FOR_PREPARE});
-}
-
-static uint64_t path_of(const struct dsql_client *client)
-{
-    return dsql_path_hash(client->settings->values[dsql_parameter_find(DSQL_SPAN("search_path"))]);
-}
-
-/* The statement counts as prepared on the client's connection; another may have to give way. A
- * Parse under its name is preceded by a Close: that costs nothing and makes sure of it. */
-static void note_prepared(struct dsql_client *client, struct dsql_statement *statement)
-{
-    struct dsql_statement *gone =
-        dsql_cache_add(&client->server->cache, statement, path_of(client));
-    if (gone)
-        put_hidden_close(client, gone->server_name);
-    dsql_statement_unref(gone);
-    put_hidden_close(client, statement->server_name);
-}
-
-/* Prepares what the client means by a name, if its connection has not got it. */
-static void prepare(struct dsql_client *client, struct dsql_definition *definition)
-{
-    struct dsql_statement *statement = definition->statement;
-    if (dsql_cache_use(&client->server->cache, statement, path_of(client)))
-        return;
-    note_prepared(client, statement);
-    struct dsql_pg_parse parse =
-        dsql_statement_parse(statement, dsql_span_of(statement->server_name));
-    dsql_pg_put_parse(out_of(client), &parse);
-    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                                   .purpose = DSQL_FOR_PREPARE,
-                                                   .definition = dsql_definition_ref(definition),
-                                                   .statement = dsql_statement_ref(statement)});
-}
-
-/* The unnamed statement is the server's own; it is parsed again where another client's is. */
-static void prepare_unnamed(struct dsql_client *client)
-{
-    struct dsql_server *server = client->server;
-    if (!client->unnamed) {
-        put_hidden_close(client, ""); /* what is there may be another client's */
-        dsql_statement_unref(server->unnamed);
-        server->unnamed = NULL;
-        return;
-    }
-    if (server->unnamed == client->unnamed)
-        return;
-    struct dsql_pg_parse parse = dsql_statement_parse(client->unnamed, DSQL_SPAN(""));
-    dsql_pg_put_parse(out_of(client), &parse);
-    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                                   .purpose = DSQL_FOR_PREPARE,
-                                                   .unnamed = true});
-    dsql_statement_unref(server->unnamed);
-    server->unnamed = dsql_statement_ref(client->unnamed);
-}
-
-/* The definition that a DEALLOCATE of one name is about, or NULL. */
-static struct dsql_definition *deallocated(const struct dsql_client *client, struct dsql_span text)
-{
-    char name[NAME_MAX_BYTES];
-    return dsql_sql_is_deallocate(text, name, sizeof(name))
-               ? dsql_definitions_find(&client->names, dsql_span_of(name))
-               : NULL;
-}
-
-/* The server knows the statement under another name. */
-static void put_deallocate(struct dsql_strbuf *sql, const struct dsql_definition *definition)
-{
-    dsql_strbuf_addf(sql, "DEALLOCATE \"%s\"", definition->statement->server_name);
-}
-
-/* Once the entry is answered the name is gone; if it is not, the name comes back. */
-static void close_name(struct dsql_client *client, struct dsql_definition *definition,
-                       struct dsql_answer *entry)
-{
-    entry->effect = DSQL_EFFECT_CLOSED;
-    entry->definition = dsql_definition_ref(definition);
-    dsql_definitions_remove(&client->names, definition);
-}
-
-/* DEALLOCATE takes the shared statement off the server. Another name of the client may mean the
- * same statement, and is used before the answer comes: the statement is prepared again then. */
-static void deallocate_name(struct dsql_client *client, struct dsql_definition *definition,
-                            struct dsql_answer *entry)
-{
-    close_name(client, definition, entry);
-    dsql_cache_remove(&client->server->cache, entry->definition->statement);
-}
-
-static void set_deallocates(struct dsql_client *client, struct dsql_definition *definition)
-{
-    dsql_definition_unref(client->deallocates);
-    client->deallocates = dsql_definition_ref(definition);
-}
-
 static void note_text(struct dsql_client *client, bool sets, bool sets_hidden)
 {
     client->settings_dirty = client->settings_dirty || sets;
     client->pinned = client->pinned || sets_hidden;
-}
-
-/* The client's unnamed statement is gone once the entry is answered. If the entry is skipped after
- * an error, the statement comes back. */
-static void drop_unnamed(struct dsql_client *client, struct dsql_answer *entry)
-{
-    entry->unnamed = client->unnamed != NULL;
-    entry->statement = client->unnamed;
-    client->unnamed = NULL;
-    dsql_statement_unref(client->server->unnamed);
-    client->server->unnamed = NULL;
 }
 
 static void count_compat(struct dsql_client *client, const struct dsql_compat *compat)
@@ -250,23 +140,23 @@ static bool is_begin(struct dsql_span text)
 }
 
 /* What the client began with is not what the pool's connection began with: behind a RESET comes
- * what puts the client's defaults in place. False: the text is none, or all is well. */
-static bool mend_reset(struct dsql_client *client, struct dsql_span text, struct dsql_strbuf *sql)
+ * what puts the client's defaults in place. False: all is well. made: what goes to the server so
+ * far, or empty. */
+static bool mend_reset(struct dsql_client *client, struct dsql_settings_reset reset,
+                       struct dsql_span text, struct dsql_strbuf *made)
 {
     struct dsql_strbuf change;
-    struct dsql_settings_reset reset;
-    if (!dsql_settings_are_reset(text, &reset))
-        return false;
     dsql_strbuf_init_heap(&change, SQL_MAX);
     dsql_settings_put_reset(&change, client->role->base, client->initial, reset);
     bool any = change.len > 0;
     if (any) {
-        while (text.len > 0 && dsql_sql_is_end(dsql_span_from(text, text.len - 1)))
-            text.len--; /* blanks and semicolons */
-        dsql_strbuf_add(sql, text);
-        dsql_strbuf_addf(sql, "\n; %s", change.ptr); /* a comment at its end ends with the line */
+        if (made->len == 0)
+            dsql_strbuf_add(made, text);
+        while (made->len > 0 && dsql_sql_is_end((struct dsql_span){made->ptr + made->len - 1, 1}))
+            made->len--;                              /* blanks and semicolons */
+        dsql_strbuf_addf(made, "\n; %s", change.ptr); /* a comment at its end ends with the line */
     }
-    sql->cut |= change.cut;
+    made->cut |= change.cut;
     dsql_strbuf_fini(&change);
     return any;
 }
@@ -276,40 +166,38 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
     struct dsql_strbuf sql, memory;
     const char *tag;
     dsql_strbuf_init_heap(&memory, SQL_MAX);
-    struct dsql_span text = made_compatible(client, asked, &memory, &tag);
+    struct dsql_span text = made_compatible(client, asked, &memory, &tag), rest;
+    struct dsql_names_plan plan = {0};
+    struct dsql_settings_reset reset;
+    bool names = dsql_sql_has_names(text);
+    if (names)
+        plan = dsql_prepared_plan(client, text);
     struct dsql_answer entry = {
         .kind = DSQL_ANSWER_QUERY,
         .tag = tag,
         .begins = is_begin(asked),
-        .may_commit = client->tx == DSQL_PG_IDLE ? dsql_sql_may_commit(text) : dsql_sql_ends(text),
+        .may_commit = client->tx == DSQL_PG_IDLE
+                          ? dsql_sql_may_commit(text)
+                          : dsql_sql_ends(text) || plan.commits || (names && client->at_home),
     };
     if (entry.may_commit)
         dsql_replay_decisive(client);
     dsql_strbuf_init_heap(&sql, SQL_MAX);
     note_text(client, dsql_sql_mentions(text, "set_config"), dsql_settings_are_hidden(text));
-    drop_unnamed(client, &entry);
-    struct dsql_definition *gone = deallocated(client, text);
-    struct dsql_span rest;
-    if (gone) {
-        uint32_t before = client->answers.count;
-        bool open = client->segment_open || dsql_answers_may_skip(&client->answers);
-        if (client->tx != DSQL_PG_FAILED_TX) /* there the server refuses DEALLOCATE unseen */
-            prepare(client, gone);
-        /* In front of a simple query it needs its own Sync, which must not end what the client has
-         * not ended: after an error there the query is skipped. */
-        if (client->answers.count > before && !open)
-            dsql_relay_hidden_sync(client);
-        put_deallocate(&sql, gone);
-        deallocate_name(client, gone, &entry);
-    } else if (dsql_sql_begins(text, "deallocate", &rest)) {
+    dsql_prepared_drop_unnamed(client, &entry);
+    if (plan.kind != DSQL_NAMES_NOTHING && !client->at_home)
+        dsql_prepared_make_query(client, &plan, text, &sql, &entry);
+    else if (plan.kind == DSQL_NAMES_DEALLOCATE)
+        dsql_prepared_close(client, plan.definition, &entry);
+    else if (dsql_sql_begins(text, "deallocate", &rest))
         entry.effect = DSQL_EFFECT_ALL;
-    } else {
-        entry.cut = mend_reset(client, text, &sql);
-    }
+    if (plan.resets || dsql_settings_are_reset(text, &reset))
+        entry.cut = mend_reset(client, plan.resets ? plan.reset : reset, text, &sql);
+    out_of(client)->cut |= sql.cut;
     dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
     dsql_relay_expect(client, entry);
     client->segment_open = client->segment_commits = false;
-    set_deallocates(client, NULL);
+    dsql_portals_forget(&client->portals, DSQL_SPAN(""));
     dsql_strbuf_fini(&sql);
     dsql_strbuf_fini(&memory);
 }
@@ -320,11 +208,11 @@ static void refuse_parse(struct dsql_client *client, struct dsql_definition *def
                          const struct dsql_pg_parse *parse)
 {
     struct dsql_pg_parse out = *parse;
-    prepare(client, definition);
-    out.name = dsql_span_of(definition->statement->server_name);
+    dsql_prepared_need(client, definition);
+    out.name = dsql_prepared_name(client, definition);
     dsql_pg_put_parse(out_of(client), &out);
     dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                                   .refused = true,
+                                                   .refused = !client->at_home,
                                                    .definition = dsql_definition_ref(definition)});
 }
 
@@ -332,10 +220,12 @@ static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse
                           struct dsql_statement *statement)
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_PARSE};
-    drop_unnamed(client, &entry);
+    dsql_prepared_drop_unnamed(client, &entry);
     entry.unnamed = true;
     client->unnamed = dsql_statement_ref(statement);
     client->server->unnamed = dsql_statement_ref(statement);
+    dsql_definition_unref(client->unnamed_executes);
+    client->unnamed_executes = dsql_definition_ref(dsql_prepared_executes(client, statement));
     dsql_pg_put_parse(out_of(client), parse);
     dsql_relay_expect(client, entry);
 }
@@ -343,15 +233,18 @@ static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse
 static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *parse,
                         struct dsql_statement *statement)
 {
-    struct dsql_definition *definition = dsql_definition_new(statement, parse->name);
+    struct dsql_definition *definition = dsql_definition_new(statement, parse->name, DSQL_SPAN(""));
+    if (definition) /* itself it can't: its name is not known to it */
+        definition->executes = dsql_definition_ref(dsql_prepared_executes(client, statement));
     if (!definition || !dsql_definitions_add(&client->names, definition)) {
         out_of(client)->cut = true;
         dsql_definition_unref(definition);
         return;
     }
-    note_prepared(client, statement);
+    if (!client->at_home)
+        dsql_prepared_note(client, statement);
     struct dsql_pg_parse out = *parse;
-    out.name = dsql_span_of(statement->server_name);
+    out.name = dsql_prepared_name(client, definition);
     dsql_pg_put_parse(out_of(client), &out);
     dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
                                                    .effect = DSQL_EFFECT_DEFINED,
@@ -392,74 +285,71 @@ static void relay_parse(struct dsql_client *client, const struct dsql_pg_parse *
     dsql_strbuf_fini(&memory);
 }
 
-/* A portal that deallocates: of a statement made for it, with the name that the server knows. */
-static void bind_deallocate(struct dsql_client *client, const struct dsql_pg_bind *bind,
-                            struct dsql_definition *definition)
-{
-    static const char name[] = "dsql proxy deallocate";
-    char memory[64];
-    struct dsql_strbuf sql;
-    struct dsql_pg_bind out = *bind;
-    dsql_strbuf_init(&sql, memory, sizeof(memory));
-    put_deallocate(&sql, definition);
-    prepare(client, definition);
-    put_hidden_close(client, name);
-    dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = dsql_span_of(name),
-                                                              .query = dsql_strbuf_span(&sql)});
-    dsql_relay_expect(client,
-                      (struct dsql_answer){.kind = DSQL_ANSWER_PARSE, .purpose = DSQL_FOR_PREPARE});
-    out.statement = dsql_span_of(name);
-    dsql_pg_put_bind(out_of(client), &out);
-    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_BIND});
-    set_deallocates(client, definition);
-}
-
-/* What a statement that is bound may do when its portal is run. */
+/* What a statement that is bound may do when its portal is run. One that is not known, at home, may
+ * do anything. */
 static void note_bound(struct dsql_client *client, const struct dsql_statement *statement)
 {
-    note_text(client, statement->sets, statement->sets_hidden);
+    bool known = statement != NULL;
+    if (!known && !client->at_home)
+        return;
+    note_text(client, !known || statement->sets, known && statement->sets_hidden);
     client->segment_commits |=
-        client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits;
+        !known || (client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits);
     if (client->segment_commits)
         dsql_replay_decisive(client);
 }
 
-/* Never 0: that is none. */
-static uint64_t hash_of_portal(struct dsql_span name)
+/* The statement that a name of the client's means, or NULL. */
+static const struct dsql_statement *statement_of(const struct dsql_client *client,
+                                                 struct dsql_span name,
+                                                 struct dsql_definition **definition)
 {
-    return dsql_name_hash(name) | 1;
+    *definition = name.len > 0 ? dsql_definitions_find(&client->names, name) : NULL;
+    if (name.len == 0)
+        return client->unnamed;
+    return *definition ? (*definition)->statement : NULL;
+}
+
+/* The portal does more than its statement's text says to the server. */
+static void note_portal(struct dsql_client *client, const struct dsql_statement *statement,
+                        const struct dsql_names_plan *plan, struct dsql_span portal)
+{
+    struct dsql_bound bound = {.use = DSQL_BOUND_RESETS};
+    dsql_portals_forget(&client->portals, portal);
+    if (!statement || !(statement->deallocates_all || statement->resets || plan->resets))
+        return;
+    bound.resets = plan->reset;
+    if (statement->deallocates_all)
+        bound.use = DSQL_BOUND_DEALLOCATES_ALL;
+    else if (!plan->resets &&
+             !dsql_settings_are_reset(dsql_statement_text(statement), &bound.resets))
+        return;
+    out_of(client)->cut |= !dsql_portals_add(&client->portals, portal, bound);
 }
 
 static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bind,
                        struct dsql_span raw)
 {
-    struct dsql_definition *definition = NULL;
-    const struct dsql_statement *statement = client->unnamed;
+    struct dsql_definition *definition;
+    const struct dsql_statement *statement = statement_of(client, bind->statement, &definition);
+    struct dsql_names_plan plan = {0};
     struct dsql_pg_bind out = *bind;
-    if (bind->statement.len > 0) {
-        definition = dsql_definitions_find(&client->names, bind->statement);
-        statement = definition ? definition->statement : NULL;
-    }
-    if (statement)
-        note_bound(client, statement);
+    /* With another number of values it fails, and the server says of which statement. */
+    if (statement && statement->names && client->tx != DSQL_PG_FAILED_TX &&
+        bind->values.count == statement->type_count)
+        plan = dsql_prepared_plan(client, dsql_statement_text(statement));
+    client->segment_commits |= plan.commits || (statement && statement->names && client->at_home);
+    note_bound(client, statement);
     if (bind->statement.len == 0)
-        prepare_unnamed(client);
-    struct dsql_definition *gone = statement && statement->deallocates && bind->values.count == 0
-                                       ? deallocated(client, dsql_statement_text(statement))
-                                       : NULL;
-    set_deallocates(client, NULL);
-    client->deallocates_all = statement && statement->deallocates_all;
-    client->resets_portal = 0;
-    if (statement && statement->resets &&
-        dsql_settings_are_reset(dsql_statement_text(statement), &client->resets))
-        client->resets_portal = hash_of_portal(bind->portal);
-    if (gone) {
-        bind_deallocate(client, bind, gone);
+        dsql_prepared_need_unnamed(client);
+    note_portal(client, statement, &plan, bind->portal);
+    if (plan.kind != DSQL_NAMES_NOTHING && !client->at_home) {
+        dsql_prepared_bind(client, &plan, statement, bind);
         return;
     }
-    if (definition && statement) {
-        prepare(client, definition);
-        out.statement = dsql_span_of(statement->server_name);
+    if (definition) {
+        dsql_prepared_need(client, definition);
+        out.statement = dsql_prepared_name(client, definition);
         dsql_pg_put_bind(out_of(client), &out);
     } else {
         dsql_strbuf_add(out_of(client), raw);
@@ -471,18 +361,24 @@ static void relay_bind(struct dsql_client *client, const struct dsql_pg_bind *bi
 static void relay_describe(struct dsql_client *client, const struct dsql_pg_target *target,
                            struct dsql_span raw)
 {
+    bool portal = target->object != DSQL_PG_STATEMENT;
     struct dsql_definition *definition = NULL;
-    if (target->object == DSQL_PG_STATEMENT && target->name.len == 0)
-        prepare_unnamed(client);
-    else if (target->object == DSQL_PG_STATEMENT)
-        definition = dsql_definitions_find(&client->names, target->name);
-    if (definition) {
-        prepare(client, definition);
-        dsql_pg_put_describe(out_of(client), DSQL_PG_STATEMENT,
-                             dsql_span_of(definition->statement->server_name));
-    } else {
-        dsql_strbuf_add(out_of(client), raw);
+    const struct dsql_statement *statement =
+        portal ? NULL : statement_of(client, target->name, &definition);
+    struct dsql_definition *executes = definition ? definition->executes : client->unnamed_executes;
+    if (!portal && target->name.len == 0)
+        dsql_prepared_need_unnamed(client);
+    if (definition)
+        dsql_prepared_need(client, definition);
+    if (statement && statement->names && executes && !client->at_home) {
+        dsql_prepared_describe(client, statement, executes);
+        return;
     }
+    if (definition)
+        dsql_pg_put_describe(out_of(client), DSQL_PG_STATEMENT,
+                             dsql_prepared_name(client, definition));
+    else
+        dsql_strbuf_add(out_of(client), raw);
     dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_DESCRIBE,
                                                    .definition = dsql_definition_ref(definition)});
 }
@@ -493,19 +389,21 @@ static void relay_close(struct dsql_client *client, const struct dsql_pg_target 
                         struct dsql_span raw)
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_CLOSE};
-    if (target->object == DSQL_PG_STATEMENT && target->name.len == 0) {
-        drop_unnamed(client, &entry);
-    } else if (target->object == DSQL_PG_STATEMENT) {
+    if (target->object == DSQL_PG_PORTAL) {
+        dsql_portals_forget(&client->portals, target->name);
+    } else if (target->name.len == 0) {
+        dsql_prepared_drop_unnamed(client, &entry);
+    } else {
         struct dsql_definition *there = dsql_definitions_find(&client->names, target->name);
         if (there)
-            close_name(client, there, &entry);
+            dsql_prepared_close(client, there, &entry);
     }
     dsql_strbuf_add(out_of(client), raw);
     dsql_relay_expect(client, entry);
 }
 
 /* A portal that resets was run: the same behind it, in the extended protocol. */
-static void mend_reset_portal(struct dsql_client *client)
+static void mend_reset_portal(struct dsql_client *client, struct dsql_settings_reset resets)
 {
     static const char name[] = "dsql proxy reset";
     struct dsql_strbuf sql;
@@ -513,10 +411,10 @@ static void mend_reset_portal(struct dsql_client *client)
     const struct dsql_pg_bind bind = {.portal = dsql_span_of(name),
                                       .statement = dsql_span_of(name)};
     dsql_strbuf_init_heap(&sql, SQL_MAX);
-    dsql_settings_put_reset(&sql, client->role->base, client->initial, client->resets);
+    dsql_settings_put_reset(&sql, client->role->base, client->initial, resets);
     out_of(client)->cut |= sql.cut;
     if (sql.len > 0) {
-        put_hidden_close(client, name);
+        dsql_prepared_put_close(client, name);
         dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){.name = bind.statement,
                                                                   .query = dsql_strbuf_span(&sql)});
         entry.kind = DSQL_ANSWER_PARSE;
@@ -538,19 +436,14 @@ static void relay_execute(struct dsql_client *client, const struct dsql_pg_execu
                           struct dsql_span raw)
 {
     struct dsql_answer entry = {.kind = DSQL_ANSWER_EXECUTE};
-    if (client->deallocates)
-        deallocate_name(client, client->deallocates, &entry);
-    set_deallocates(client, NULL);
+    struct dsql_settings_reset resets;
+    enum dsql_bound_use use = dsql_prepared_execute(client, execute->portal, &entry, &resets);
     dsql_strbuf_add(out_of(client), raw);
-    if (client->deallocates_all) {
-        entry.effect = DSQL_EFFECT_ALL;
+    if (use == DSQL_BOUND_DEALLOCATES_ALL)
         dsql_pg_put_flush(out_of(client)); /* its answer is waited for, and comes without a Sync */
-    }
-    client->deallocates_all = false;
     dsql_relay_expect(client, entry);
-    if (client->resets_portal == hash_of_portal(execute->portal))
-        mend_reset_portal(client);
-    client->resets_portal = 0;
+    if (use == DSQL_BOUND_RESETS)
+        mend_reset_portal(client, resets);
 }
 
 static void relay_sync(struct dsql_client *client, struct dsql_span raw)
@@ -679,10 +572,13 @@ bool dsql_relay(struct dsql_client *client, const struct dsql_pg_piece *piece)
         client->answers.count >= DSQL_ANSWERS_MAX || !dsql_server_need(client) ||
         !place_settings(client, piece))
         return false;
+    bool unreadable = dsql_pg_fe_parse(piece->type, piece->body, &msg, &err) != DSQL_OK;
+    if (!unreadable && !dsql_prepared_admits(client, &msg))
+        return false;
     if (piece->type != DSQL_PG_FE_SYNC && piece->type != DSQL_PG_FE_QUERY &&
         piece->type != DSQL_PG_FE_FUNCTION_CALL && piece->type != DSQL_PG_FE_FLUSH)
         client->segment_open = true;
-    if (dsql_pg_fe_parse(piece->type, piece->body, &msg, &err))
+    if (unreadable)
         relay_unreadable(client, piece);
     else
         relay_message(client, &msg, piece);

@@ -385,9 +385,8 @@ static void restart(struct dsql_client *client)
     assert(client->answers.count == 0 && client->tx == DSQL_PG_IDLE);
     add_count(&client->proxy->counts.retries);
     client->out.bytes.cut |= !meanings_restore(&replay->before, client);
-    dsql_definition_unref(client->deallocates);
-    client->deallocates = NULL;
-    client->deallocates_all = client->begun = false;
+    dsql_portals_fini(&client->portals);
+    client->begun = false;
     client->segment_open = client->segment_commits = client->answers.skipping = false;
     replay->again = (struct checksum){.hash = HASH_START};
     replay->fed = 0;

@@ -23,12 +23,19 @@ static void undo_unnamed(struct dsql_client *client, struct dsql_answer *entry, 
 /* What the message was to do is not done: it failed, or was skipped. */
 static void undo(struct dsql_client *client, struct dsql_answer *entry, bool failed)
 {
-    if (entry->effect == DSQL_EFFECT_DEFINED)
+    if (entry->effect == DSQL_EFFECT_DEFINED) {
         dsql_definitions_remove(&client->names, entry->definition);
-    else if (entry->effect == DSQL_EFFECT_CLOSED &&
-             !dsql_definitions_find(&client->names, dsql_definition_name(entry->definition)) &&
-             !dsql_definitions_add(&client->names, entry->definition))
+        if (client->server)
+            dsql_cache_remove(&client->server->cache, entry->definition->statement);
+    } else if (entry->effect == DSQL_EFFECT_HOME) {
+        client->at_home = false;
+        if (client->server) /* some of its own names may be there */
+            client->server->doubtful = true;
+    } else if (entry->effect == DSQL_EFFECT_CLOSED &&
+               !dsql_definitions_find(&client->names, dsql_definition_name(entry->definition)) &&
+               !dsql_definitions_add(&client->names, entry->definition)) {
         client->out.bytes.cut = true;
+    }
     if (entry->unnamed)
         undo_unnamed(client, entry, failed);
     else if (entry->statement && client->server)
@@ -66,20 +73,50 @@ static void add_renamed(struct dsql_strbuf *out, struct dsql_span text, struct d
     dsql_strbuf_add(out, text);
 }
 
-/* An error carries the name that the client knows. */
-static void put_error(struct dsql_client *client, const struct dsql_definition *definition,
+/* A field of an error, with the client's names and places. */
+static void add_field(struct dsql_strbuf *out, const struct dsql_answer *entry, char code,
+                      struct dsql_span value)
+{
+    const struct dsql_renames *renames = entry->renames;
+    int64_t place;
+    if (renames && code == 'P' && dsql_span_to_i64(value, &place) && place > 0) {
+        dsql_strbuf_add_u64(out, dsql_renames_place(renames, (size_t)place));
+        return;
+    }
+    const struct dsql_definition *definition = entry->definition;
+    struct dsql_span all = value;
+    for (size_t i = 0; renames && i < renames->count; i++) {
+        const struct dsql_definition *one = renames->of[i].definition;
+        struct dsql_span name = dsql_span_of(one->statement->server_name);
+        if (memmem(all.ptr, all.len, name.ptr, name.len))
+            definition = one;
+    }
+    if (definition)
+        add_renamed(out, value, dsql_span_of(definition->statement->server_name),
+                    dsql_definition_name(definition));
+    else
+        dsql_strbuf_add(out, value);
+}
+
+/* An error carries the names that the client knows, and places in the text that it sent. */
+static void put_error(struct dsql_client *client, const struct dsql_answer *entry,
                       const struct dsql_pg_piece *piece)
 {
     struct dsql_strbuf body;
-    struct dsql_span server_name =
-        definition ? dsql_span_of(definition->statement->server_name) : DSQL_SPAN("");
-    if (!definition ||
-        !memmem(piece->body.ptr, piece->body.len, server_name.ptr, server_name.len)) {
+    struct dsql_span rest = piece->body, value;
+    if (!entry || (!entry->definition && !entry->renames)) {
         dsql_strbuf_add(&client->out.bytes, piece->raw);
         return;
     }
     dsql_strbuf_init_heap(&body, TEXT_MAX);
-    add_renamed(&body, piece->body, server_name, dsql_definition_name(definition));
+    while (rest.len > 0 && rest.ptr[0] != '\0') {
+        char code = rest.ptr[0];
+        dsql_strbuf_add_char(&body, code);
+        dsql_span_cut(dsql_span_from(rest, 1), '\0', &value, &rest);
+        add_field(&body, entry, code, value);
+        dsql_strbuf_add_char(&body, '\0');
+    }
+    dsql_strbuf_add_char(&body, '\0');
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&client->out.bytes, piece->type);
     dsql_pg_msg_bytes(&msg, dsql_strbuf_span(&body));
     dsql_pg_msg_end(&msg);
@@ -161,7 +198,7 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
         settings_failed(server, piece);
         return;
     }
-    put_error(client, next ? next->definition : NULL, piece);
+    put_error(client, next, piece);
     if (next && next->late)
         dsql_replay_error(client, piece->body);
     if (next && next->kind == DSQL_ANSWER_QUERY)
@@ -181,9 +218,11 @@ static void note_tag(struct dsql_client *client, const struct dsql_answer *next,
     if (dsql_span_eq(tag, DSQL_SPAN("SET")) || dsql_span_eq(tag, DSQL_SPAN("RESET"))) {
         client->settings_dirty = true;
     } else if (dsql_span_eq(tag, DSQL_SPAN("PREPARE"))) {
-        client->pinned_prepare = true;
+        client->server->doubtful |= next->refused;
+        client->pinned |= next->effect != DSQL_EFFECT_DEFINED && !client->at_home;
     } else if (dsql_span_eq(tag, DSQL_SPAN("DEALLOCATE ALL"))) {
-        client->pinned_prepare = false;
+        client->settings_dirty |= client->at_home; /* what it has run there was not followed */
+        client->at_home = false;
         dsql_definitions_clear(&client->names);
         dsql_cache_clear(&client->server->cache);
     } else if (dsql_span_eq(tag, DSQL_SPAN("DEALLOCATE")) && next->definition) {
@@ -254,6 +293,8 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     client->answers.copying = false;
     client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
     client->begun = begins && client->tx == DSQL_PG_IN_TX;
+    if (client->tx == DSQL_PG_IDLE && client->answers.count == 0 && !client->segment_open)
+        dsql_portals_fini(&client->portals);
     if (purpose != DSQL_FOR_CLIENT) {
         hidden_ready(server, purpose);
         return;

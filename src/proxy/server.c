@@ -438,7 +438,7 @@ void dsql_server_settle(struct dsql_client *client)
         dsql_client_close(client);
         return;
     }
-    if (client->pinned || client->pinned_prepare)
+    if (client->pinned || client->at_home)
         return;
     add_count(&client->proxy->counts.transactions);
     add_time(&client->proxy->counts.lent_us, since_ns(client, client->lent_at));
@@ -452,10 +452,10 @@ void dsql_server_leave(struct dsql_client *client)
         return;
     const struct dsql_answer *next = dsql_answers_head(&client->answers);
     bool cleaning = next && next->purpose == DSQL_FOR_READ && client->tx == DSQL_PG_IDLE &&
-                    !client->pinned && !client->pinned_prepare && !server->doubtful;
+                    !client->pinned && !client->at_home && !server->doubtful;
     if (cleaning)
         return;
-    if (!is_idle(client) || client->pinned || client->pinned_prepare)
+    if (!is_idle(client) || client->pinned || client->at_home)
         server->doubtful = true;
     /* Who sends a statement and goes has it carried out, as without the proxy. */
     (void)dsql_stream_write(stream_of(server), &server->out);
@@ -551,7 +551,7 @@ static struct loss loss_of(const struct dsql_server *server)
         .waiting = client->answers.count > 0 || client->segment_open,
         .torn =
             !dsql_pg_framer_is_between(&server->in) && !dsql_replay_withholds(client) && !hidden,
-        .bereft = client->settings_unread || client->pinned || client->pinned_prepare,
+        .bereft = client->settings_unread || client->pinned || client->at_home,
     };
     loss.unsent = dsql_relay_is_changing(client) && client->state <= DSQL_CLIENT_ACTIVE &&
                   (!client->guard || dsql_guard_is_unspent(client, loss.unknown));
@@ -595,7 +595,7 @@ void dsql_server_lose(struct dsql_server *server)
     unlink_server(server);
     forget_socket(server);
     dsql_pool_discard(conn);
-    client->pinned = client->pinned_prepare = false;
+    client->pinned = client->at_home = false;
     client->settings_dirty = client->settings_unread = false;
     if (client->state == DSQL_CLIENT_LEAVING) {
         dsql_client_close(client);

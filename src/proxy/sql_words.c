@@ -99,16 +99,13 @@ bool dsql_sql_take_name(struct dsql_span *text, char *name, size_t size)
     return n > 0 && closed;
 }
 
-bool dsql_sql_is_deallocate(struct dsql_span text, char *name, size_t size)
+bool dsql_sql_is_deallocate_all(struct dsql_span text)
 {
-    struct dsql_span rest, behind;
+    struct dsql_span rest;
     if (!dsql_sql_begins(text, "deallocate", &rest))
         return false;
-    if (dsql_sql_begins(rest, "prepare", &behind) && !dsql_sql_is_end(behind))
-        rest = behind;
-    if (dsql_sql_begins(rest, "all", &behind))
-        return false;
-    return dsql_sql_take_name(&rest, name, size) && dsql_sql_is_end(rest);
+    (void)dsql_sql_begins(rest, "prepare", &rest);
+    return dsql_sql_begins(rest, "all", &rest) && dsql_sql_is_end(rest);
 }
 
 bool dsql_sql_is_reset_all(struct dsql_span text)

@@ -21,9 +21,8 @@ bool dsql_sql_begins(struct dsql_span text, const char *word, struct dsql_span *
 /* Whether the word occurs anywhere in the text, in any case of letters. */
 bool dsql_sql_mentions(struct dsql_span text, const char *word);
 
-/* Whether the text is one statement DEALLOCATE [PREPARE] name, and not ALL; the name as PostgreSQL
- * understands it is written to name, which holds size bytes. */
-bool dsql_sql_is_deallocate(struct dsql_span text, char *name, size_t size);
+/* Whether the text is one statement DEALLOCATE [PREPARE] ALL. */
+bool dsql_sql_is_deallocate_all(struct dsql_span text);
 
 /* Whether the text is one statement RESET ALL. */
 bool dsql_sql_is_reset_all(struct dsql_span text);

@@ -5,9 +5,8 @@
 
 #include "base/grow.h"
 #include "proxy/settings.h"
+#include "proxy/sql_names.h"
 #include "proxy/sql_words.h"
-
-enum { NAME_MAX_BYTES = 256 };
 
 static uint64_t hash_more(uint64_t hash, struct dsql_span bytes)
 {
@@ -41,8 +40,10 @@ static struct dsql_span types_of(const struct dsql_statement *statement)
     return (struct dsql_span){statement->bytes + statement->text_len, statement->types_len};
 }
 
+enum { SQL_MAX = 16 << 20, NOT_SQL = -1 };
+
 static struct dsql_statement *make(struct dsql_statements *all, const struct dsql_pg_parse *parse,
-                                   uint64_t hash)
+                                   uint64_t hash, int64_t name_at)
 {
     struct dsql_statement *made =
         calloc(1, sizeof(*made) + parse->query.len + parse->types.raw.len);
@@ -51,6 +52,8 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     made->refs = 1;
     made->all = all;
     made->hash = hash;
+    made->sql = name_at != NOT_SQL;
+    made->name_at = made->sql ? (size_t)name_at : 0;
     made->text_len = parse->query.len;
     made->types_len = parse->types.raw.len;
     made->type_count = parse->types.count;
@@ -62,9 +65,8 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     made->sets = dsql_sql_mentions(text, "set_config");
     made->sets_hidden = dsql_settings_are_hidden(text);
     made->commits = dsql_sql_ends(text);
-    char name[NAME_MAX_BYTES];
-    made->deallocates = dsql_sql_is_deallocate(text, name, sizeof(name));
-    made->deallocates_all = !made->deallocates && dsql_sql_begins(text, "deallocate", &text);
+    made->names = !made->sql && dsql_sql_has_names(text);
+    made->deallocates_all = dsql_sql_is_deallocate_all(text);
     struct dsql_settings_reset reset;
     made->resets = dsql_settings_are_reset(dsql_statement_text(made), &reset);
     made->may_commit = dsql_sql_may_commit(dsql_statement_text(made));
@@ -77,15 +79,57 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     return made;
 }
 
-struct dsql_statement *dsql_statement_get(struct dsql_statements *all,
-                                          const struct dsql_pg_parse *parse)
+static struct dsql_statement *get(struct dsql_statements *all, const struct dsql_pg_parse *parse,
+                                  int64_t name_at)
 {
     uint64_t hash = hash_more(hash_of(parse->query), parse->types.raw);
     for (struct dsql_statement *at = all->buckets[hash % DSQL_STATEMENT_BUCKETS]; at; at = at->next)
         if (at->hash == hash && dsql_span_eq(dsql_statement_text(at), parse->query) &&
-            dsql_span_eq(types_of(at), parse->types.raw))
+            dsql_span_eq(types_of(at), parse->types.raw) &&
+            name_at == (at->sql ? (int64_t)at->name_at : NOT_SQL))
             return dsql_statement_ref(at);
-    return make(all, parse, hash);
+    return make(all, parse, hash, name_at);
+}
+
+struct dsql_statement *dsql_statement_get(struct dsql_statements *all,
+                                          const struct dsql_pg_parse *parse)
+{
+    return get(all, parse, NOT_SQL);
+}
+
+struct dsql_statement *dsql_statement_get_sql(struct dsql_statements *all, struct dsql_span head,
+                                              struct dsql_span tail)
+{
+    struct dsql_strbuf text;
+    dsql_strbuf_init_heap(&text, SQL_MAX);
+    dsql_strbuf_add(&text, head);
+    dsql_strbuf_add(&text, tail);
+    struct dsql_statement *found =
+        text.cut ? NULL
+                 : get(all, &(struct dsql_pg_parse){.query = dsql_strbuf_span(&text)},
+                       (int64_t)head.len);
+    dsql_strbuf_fini(&text);
+    return found;
+}
+
+void dsql_statement_put_name(struct dsql_strbuf *sql, struct dsql_span name)
+{
+    dsql_strbuf_add_char(sql, '"');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '"')
+            dsql_strbuf_add_char(sql, '"');
+        dsql_strbuf_add_char(sql, name.ptr[i]);
+    }
+    dsql_strbuf_add_char(sql, '"');
+}
+
+void dsql_statement_put_sql(struct dsql_strbuf *sql, const struct dsql_statement *statement,
+                            struct dsql_span name)
+{
+    struct dsql_span text = dsql_statement_text(statement);
+    dsql_strbuf_add(sql, dsql_span_first(text, statement->name_at));
+    dsql_strbuf_add(sql, name);
+    dsql_strbuf_add(sql, dsql_span_from(text, statement->name_at));
 }
 
 struct dsql_statement *dsql_statement_ref(struct dsql_statement *statement)
@@ -115,16 +159,21 @@ struct dsql_pg_parse dsql_statement_parse(const struct dsql_statement *statement
                                   .types = {statement->type_count, types_of(statement)}};
 }
 
-struct dsql_definition *dsql_definition_new(struct dsql_statement *statement, struct dsql_span name)
+struct dsql_definition *dsql_definition_new(struct dsql_statement *statement, struct dsql_span name,
+                                            struct dsql_span spelled)
 {
-    struct dsql_definition *made = malloc(sizeof(*made) + name.len);
+    struct dsql_definition *made = malloc(sizeof(*made) + name.len + spelled.len);
     if (!made)
         return NULL;
     made->refs = 1;
     made->statement = dsql_statement_ref(statement);
+    made->executes = NULL;
+    made->spelled_len = spelled.len;
     made->name_len = name.len;
     if (name.len > 0)
         memcpy(made->name, name.ptr, name.len);
+    if (spelled.len > 0)
+        memcpy(made->name + name.len, spelled.ptr, spelled.len);
     return made;
 }
 
@@ -140,12 +189,58 @@ void dsql_definition_unref(struct dsql_definition *definition)
     if (!definition || --definition->refs > 0)
         return;
     dsql_statement_unref(definition->statement);
+    dsql_definition_unref(definition->executes); /* which executes nothing: see there */
     free(definition);
 }
 
 struct dsql_span dsql_definition_name(const struct dsql_definition *definition)
 {
     return (struct dsql_span){definition->name, definition->name_len};
+}
+
+struct dsql_span dsql_definition_spelled(const struct dsql_definition *definition)
+{
+    return (struct dsql_span){definition->name + definition->name_len, definition->spelled_len};
+}
+
+struct dsql_renames *dsql_renames_new(size_t room)
+{
+    struct dsql_renames *made = calloc(1, sizeof(*made) + room * sizeof(made->of[0]));
+    if (made)
+        made->refs = 1;
+    return made;
+}
+
+void dsql_renames_add(struct dsql_renames *renames, const struct dsql_renamed *renamed)
+{
+    renames->of[renames->count] = *renamed;
+    renames->of[renames->count++].definition = dsql_definition_ref(renamed->definition);
+}
+
+struct dsql_renames *dsql_renames_ref(struct dsql_renames *renames)
+{
+    if (renames)
+        renames->refs++;
+    return renames;
+}
+
+void dsql_renames_unref(struct dsql_renames *renames)
+{
+    if (!renames || --renames->refs > 0)
+        return;
+    for (size_t i = 0; i < renames->count; i++)
+        dsql_definition_unref(renames->of[i].definition);
+    free(renames);
+}
+
+size_t dsql_renames_place(const struct dsql_renames *renames, size_t place)
+{
+    size_t longer = 0, shorter = 0;
+    for (size_t i = 0; i < renames->count && place > renames->of[i].end; i++) {
+        longer += renames->of[i].len;
+        shorter += renames->of[i].was;
+    }
+    return place + shorter - longer;
 }
 
 struct dsql_definition *dsql_definitions_find(const struct dsql_definitions *names,

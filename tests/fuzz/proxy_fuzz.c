@@ -719,7 +719,7 @@ static void check_end(struct client *client)
     assert(client->got_ready && client->last == DSQL_PG_BE_READY);
     assert(client->is->answers.count == 0 && client->is->held.len == 0);
     assert(!client->is->server || client->is->tx != DSQL_PG_IDLE || client->is->pinned ||
-           client->is->pinned_prepare);
+           client->is->at_home);
 }
 
 static struct dsql_span take(struct dsql_span *rest, size_t n)

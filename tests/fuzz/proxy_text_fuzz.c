@@ -7,6 +7,7 @@
 #include "local/rules/sql_stmt.h"
 #include "proxy/compat.h"
 #include "proxy/settings.h"
+#include "proxy/sql_names.h"
 #include "proxy/sql_words.h"
 #include "proxy/users.h"
 #include "support/fuzz.h"
@@ -36,8 +37,17 @@ static void check_words(struct dsql_span text)
         assert(strlen(name) < sizeof(name) && rest.len < text.len);
     if (dsql_sql_is_end(text))
         assert(!dsql_sql_begins(text, "select", &rest));
-    if (dsql_sql_is_deallocate(text, name, sizeof(name)) || dsql_sql_is_reset_all(text))
+    if (dsql_sql_is_deallocate_all(text) || dsql_sql_is_reset_all(text))
         assert(dsql_sql_may_commit(text));
+    struct dsql_sql_names names = {.text = text};
+    struct dsql_sql_name at;
+    size_t end = 0;
+    while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END) {
+        if (at.use == DSQL_SQL_LISTS || at.use == DSQL_SQL_DEALLOCATES_ALL)
+            continue;
+        assert(at.at >= end && at.len > 0 && at.at + at.len <= text.len);
+        end = at.at + at.len;
+    }
 }
 
 static void check_compat(struct dsql_span text, bool simple)

@@ -3,6 +3,7 @@
 
 #include "proxy/answers.h"
 #include "proxy/settings.h"
+#include "proxy/sql_names.h"
 #include "proxy/sql_words.h"
 #include "support/test.h"
 
@@ -196,19 +197,76 @@ TEST(defaults_are_the_clients)
     dsql_settings_unref(mine);
 }
 
+/* What a text does with names, as "use place name" for each. */
+TEST(names_of_sql)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"prepare a as select 1", "P8 a;"},
+        {"PREPARE \"A \"\"b\" (int) AS select $1;", "P8 A \"b;"},
+        {"-- prepare x\n prepare /* prepare y */ Foo as select 1", "P38 foo;"},
+        {"execute a; select 'execute b'; EXECUTE c(1)", "E8 a;E39 c;"},
+        {"select $$execute a$$, $x$ ; execute b; $x$, E'\\'; execute c', \"execute d\"", ""},
+        {"explain (analyze, costs off) execute a", "E37 a;"},
+        {"explain analyze verbose execute a", "E32 a;"},
+        {"create table t as execute a", "M26 a;"},
+        {"select execute a from t", "M15 a;"},
+        {"grant execute on function f() to r", ""},
+        {"execute select", ""},
+        {"prepare \"select\" as select 1", "P8 select;"},
+        {"deallocate a", "D11 a;"},
+        {"deallocate prepare a; select 1", "D19 a;"},
+        {"deallocate prepare", "D11 prepare;"},
+        {"deallocate prepare all", "A;"},
+        {"select * from pg_catalog.PG_PREPARED_STATEMENTS", "L;"},
+        {"select * from \"pg_prepared_statements\"", "L;"},
+        {"execute \303\244", "E8?;"}, /* folded by the rules of a language, which are not known */
+        {"execute U&\"a\"", "E8?;"},
+        {"execute aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "E8?;"},
+        {"select 'execute a", ""},
+        {"execute", ""},
+    };
+    static const char uses[] = {[DSQL_SQL_PREPARES] = 'P',        [DSQL_SQL_EXECUTES] = 'E',
+                                [DSQL_SQL_MAY_EXECUTE] = 'M',     [DSQL_SQL_DEALLOCATES] = 'D',
+                                [DSQL_SQL_DEALLOCATES_ALL] = 'A', [DSQL_SQL_LISTS] = 'L'};
+    for (size_t i = 0; i < DSQL_COUNT_OF(cases); i++) {
+        struct dsql_sql_names names = {.text = dsql_span_of(cases[i].text)};
+        struct dsql_sql_name at;
+        STRBUF(found, 256);
+        while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END) {
+            dsql_strbuf_add_char(&found, uses[at.use]);
+            if (at.use != DSQL_SQL_LISTS && at.use != DSQL_SQL_DEALLOCATES_ALL)
+                dsql_strbuf_addf(&found, "%zu%s%s", at.at, at.clear ? " " : "?",
+                                 at.clear ? at.name : "");
+            dsql_strbuf_add_char(&found, ';');
+        }
+        assert_string_equal(found.len ? found.ptr : "", cases[i].wanted);
+        assert_true(found.len == 0 || dsql_sql_has_names(names.text));
+    }
+}
+
+TEST(places_in_a_made_text_are_told_in_the_clients)
+{
+    struct dsql_renames *renames = dsql_renames_new(2);
+    assert_non_null(renames);
+    /* execute "dsql proxy 1"; execute "dsql proxy 2" (x): of  execute a; execute "a name" (x) */
+    dsql_renames_add(renames, &(struct dsql_renamed){.end = 22, .len = 14, .was = 1});
+    dsql_renames_add(renames, &(struct dsql_renamed){.end = 46, .len = 14, .was = 8});
+    assert_int_equal(dsql_renames_place(renames, 1), 1);
+    assert_int_equal(dsql_renames_place(renames, 25), 12);
+    assert_int_equal(dsql_renames_place(renames, 49), 30);
+    dsql_renames_unref(renames);
+}
+
 TEST(words_of_sql)
 {
-    char name[16];
     struct dsql_span rest;
     assert_true(dsql_sql_begins(DSQL_SPAN(" /* a /* b */ */ -- c\n BEGIN"), "begin", &rest));
     assert_false(dsql_sql_begins(DSQL_SPAN("beginning"), "begin", &rest));
-    assert_true(dsql_sql_is_deallocate(DSQL_SPAN("deallocate PREPARE Foo ;"), name, sizeof(name)));
-    assert_string_equal(name, "foo");
-    assert_true(dsql_sql_is_deallocate(DSQL_SPAN("DEALLOCATE \"A \"\"b\""), name, sizeof(name)));
-    assert_string_equal(name, "A \"b");
-    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate all"), name, sizeof(name)));
-    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate a; select 1"), name, sizeof(name)));
-    assert_false(dsql_sql_is_deallocate(DSQL_SPAN("deallocate \"a"), name, sizeof(name)));
+    assert_true(dsql_sql_is_deallocate_all(DSQL_SPAN("deallocate PREPARE ALL ;")));
+    assert_false(dsql_sql_is_deallocate_all(DSQL_SPAN("deallocate \"all\"")));
+    assert_false(dsql_sql_is_deallocate_all(DSQL_SPAN("deallocate all; select 1")));
     assert_true(dsql_sql_is_reset_all(DSQL_SPAN("reset ALL;")));
     assert_false(dsql_sql_is_reset_all(DSQL_SPAN("reset all; select 1")));
     assert_false(dsql_sql_may_commit(DSQL_SPAN("begin")));
@@ -228,6 +286,8 @@ int main(void)
         cmocka_unit_test(changes_of_earlier_segments_are_uncertain),
         cmocka_unit_test(only_settings_that_differ_are_set),
         cmocka_unit_test(defaults_are_the_clients),
+        cmocka_unit_test(names_of_sql),
+        cmocka_unit_test(places_in_a_made_text_are_told_in_the_clients),
         cmocka_unit_test(words_of_sql),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

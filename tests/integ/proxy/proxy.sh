@@ -92,7 +92,7 @@ is_there() { [ "$(psql_t -c 'select count(*) from t where id = 2001')" = 1 ]; }
 await is_there
 
 # The same answers with it and without it.
-for seed in 2 5 22 322; do
+for seed in 2 5 22 144 322 413; do
     expect 0 python3 "$SOURCE_DIR/tests/integ/proxy/proxy_diff.py" 300 "$seed"
     contains "$out" 'the same answers'
 done
@@ -135,8 +135,14 @@ contains "$err" 'setting configuration parameter "bytea_output" not supported'
 # Nobody waits for ever, and the reason is said.
 stop_proxy
 start_proxy --connections=1 --wait=200ms
+# Who has prepared something by SQL does not keep the connection.
 begin_session
-say 'begin; select 1;'
+say 'prepare p as select 41 + 1;'
+say 'execute p;'
+hear 42
+same "$(psql_t -c 'prepare p as select 7' -c 'execute p')" 7
+say 'execute p; begin; select 1;'
+hear 42
 hear 1
 expect 1 through psql -X -v VERBOSITY=verbose -c 'select 1'
 contains "$err" '53300: no connection to the database'

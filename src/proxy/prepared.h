@@ -1,0 +1,120 @@
+/*
+ * A client's prepared statements on the connection that it has: prepared there under the names that
+ * all clients share, and so found by Bind and Describe, and by the names in its SQL. PREPARE of SQL
+ * is shared as Parse is: its text goes to the server with another name in the client's place.
+ *
+ * Words: a *made* text is a client's with server names in it. A client *moves in* where a text
+ * can't be made: everything that others have prepared on its connection goes, its own statements
+ * are prepared there under its own names, and it keeps the connection until DEALLOCATE ALL. It is
+ * *at home* then.
+ */
+#ifndef DSQL_PROXY_PREPARED_H
+#define DSQL_PROXY_PREPARED_H
+
+#include "pgwire/frontend.h"
+#include "proxy/answers.h"
+#include "proxy/settings.h"
+#include "proxy/sql_names.h"
+
+struct dsql_client;
+
+/* What running a portal does beyond its answers. */
+enum dsql_bound_use {
+    DSQL_BOUND_RUNS, /* a made text: its errors carry the client's names */
+    DSQL_BOUND_RESETS,
+    DSQL_BOUND_PREPARES,
+    DSQL_BOUND_DEALLOCATES,
+    DSQL_BOUND_DEALLOCATES_ALL,
+};
+
+/* A portal that is not run yet. */
+struct dsql_bound {
+    uint64_t portal; /* the hash of its name */
+    enum dsql_bound_use use;
+    struct dsql_definition *definition; /* that it prepares or deallocates; owned */
+    struct dsql_renames *renames;       /* owned, or NULL */
+    struct dsql_settings_reset resets;
+};
+
+/* All zero is empty. */
+struct dsql_portals {
+    struct dsql_bound *of;
+    size_t count, cap;
+};
+
+/* What a text means to do with names. */
+enum dsql_names_plan_kind {
+    DSQL_NAMES_NOTHING,
+    DSQL_NAMES_PREPARE,    /* it is PREPARE */
+    DSQL_NAMES_EXECUTE,    /* it executes some that the client has */
+    DSQL_NAMES_DEALLOCATE, /* it is DEALLOCATE of one that the client has */
+    DSQL_NAMES_HOME,       /* it needs the names to be the client's own */
+};
+
+struct dsql_names_plan {
+    enum dsql_names_plan_kind kind;
+    struct dsql_sql_name name;          /* of PREPARE */
+    struct dsql_definition *definition; /* that it is about, if the client has it: not owned */
+    size_t executes;                    /* how many are executed, */
+    bool commits;                       /* of which one may end a transaction, */
+    bool resets;                        /* or the only one takes settings back */
+    struct dsql_settings_reset reset;   /* to their defaults */
+};
+
+struct dsql_names_plan dsql_prepared_plan(const struct dsql_client *client, struct dsql_span text);
+
+/* Whether the message can be relayed: a client that has to move in does so when its answers are
+ * there. False: it comes again. */
+bool dsql_prepared_admits(struct dsql_client *client, const struct dsql_pg_fe *msg);
+
+/* -- Statements of the protocol. */
+
+/* Prepares what the client means by a name, if its connection has not got it. */
+void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *definition);
+/* The same for its unnamed statement. */
+void dsql_prepared_need_unnamed(struct dsql_client *client);
+/* The statement will be prepared on the client's connection by what is put next. */
+void dsql_prepared_note(struct dsql_client *client, struct dsql_statement *statement);
+/* The name that the server knows it by. */
+struct dsql_span dsql_prepared_name(const struct dsql_client *client,
+                                    const struct dsql_definition *definition);
+/* Once the entry is answered the name is gone; if it is not, the name comes back. */
+void dsql_prepared_close(struct dsql_client *client, struct dsql_definition *definition,
+                         struct dsql_answer *entry);
+/* The client's unnamed statement is gone once the entry is answered. If the entry is skipped after
+ * an error, the statement comes back. */
+void dsql_prepared_drop_unnamed(struct dsql_client *client, struct dsql_answer *entry);
+/* A hidden Close of a statement. */
+void dsql_prepared_put_close(struct dsql_client *client, const char *name);
+
+/* -- Names in SQL. */
+
+/* Adds the made text for a query, and puts what it needs in front of it. */
+void dsql_prepared_make_query(struct dsql_client *client, const struct dsql_names_plan *plan,
+                              struct dsql_span text, struct dsql_strbuf *sql,
+                              struct dsql_answer *entry);
+/* The same for a portal, of a statement made for it. */
+void dsql_prepared_bind(struct dsql_client *client, const struct dsql_names_plan *plan,
+                        const struct dsql_statement *statement, const struct dsql_pg_bind *bind);
+/* Describes a statement that executes another one, which its name meant when it was parsed. */
+void dsql_prepared_describe(struct dsql_client *client, const struct dsql_statement *statement,
+                            struct dsql_definition *executes);
+/* What a statement of that text executes; NULL: nothing that the client has. Not owned. */
+struct dsql_definition *dsql_prepared_executes(const struct dsql_client *client,
+                                               const struct dsql_statement *statement);
+
+/* -- Portals. */
+
+void dsql_portals_fini(struct dsql_portals *portals);
+/* A Bind or a Close of that name. */
+void dsql_portals_forget(struct dsql_portals *portals, struct dsql_span name);
+/* Takes over what it refers to. False: memory is short. */
+DSQL_MUST_USE bool dsql_portals_add(struct dsql_portals *portals, struct dsql_span name,
+                                    struct dsql_bound bound);
+/* What running the portal does beyond its answers; the entry is that of the Execute. */
+enum dsql_bound_use dsql_prepared_execute(struct dsql_client *client, struct dsql_span portal,
+                                          struct dsql_answer *entry,
+                                          struct dsql_settings_reset *resets);
+void dsql_bound_release(struct dsql_bound *bound);
+
+#endif
