@@ -95,11 +95,16 @@ bool dsql_rewrite_words(const struct dsql_pg_report *report, struct dsql_pg_repo
     return true;
 }
 
+static bool begins_with(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt,
+                        struct dsql_span verb)
+{
+    struct dsql_span text = dsql_span_trim(dsql_sql_stmt_text(script, stmt));
+    return text.len >= verb.len && dsql_span_eq_nocase(dsql_span_first(text, verb.len), verb);
+}
+
 bool dsql_rewrite_is_build(const struct dsql_sql_script *script, const struct dsql_sql_stmt *stmt)
 {
-    struct dsql_span verb = dsql_span_trim(dsql_sql_stmt_text(script, stmt));
-    return (stmt->flags & DSQL_SQL_JOB) && verb.len >= 6 &&
-           dsql_span_eq_nocase(dsql_span_first(verb, 6), DSQL_SPAN("create"));
+    return (stmt->flags & DSQL_SQL_JOB) && begins_with(script, stmt, DSQL_SPAN("create"));
 }
 
 /* A build that the service runs as a job: here it is done at once, and answers with a job's id. */
@@ -134,7 +139,9 @@ bool dsql_rewrite_statement(struct dsql_strbuf *sb, bool sync_index, struct dsql
         return true;
     }
     if (stmt->kind == DSQL_SQL_SET && (stmt->flags & DSQL_SQL_FRONT_SETTING)) {
-        dsql_strbuf_add_str(sb, "set dsql.front_setting to 'on'");
+        dsql_strbuf_add_str(sb, begins_with(script, stmt, DSQL_SPAN("reset"))
+                                    ? "reset dsql.front_setting"
+                                    : "set dsql.front_setting to 'on'");
         return true;
     }
     if (stmt->kind == DSQL_SQL_SHOW && (stmt->flags & DSQL_SQL_FRONT_SETTING)) {

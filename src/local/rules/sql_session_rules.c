@@ -109,7 +109,9 @@ static bool says_what_is(struct dsql_tree kind, struct dsql_tree name, struct ds
 {
     struct dsql_tree level;
     if (dsql_tree_is(name, "session_authorization"))
-        return dsql_tree_is(kind, "VAR_SET_DEFAULT");
+        return dsql_tree_is(kind, "VAR_SET_DEFAULT") || dsql_tree_is(kind, "VAR_RESET");
+    if (dsql_tree_is(name, "transaction_isolation"))
+        return dsql_tree_is(kind, "VAR_RESET");
     return dsql_tree_is(name, "SESSION CHARACTERISTICS") && dsql_tree_count(args) == 1 &&
            dsql_sql_option(args, "transaction_isolation", &level);
 }
