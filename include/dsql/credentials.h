@@ -91,8 +91,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_credentials_check(struct dsql_credentia
                                                            struct dsql_credentials_info *info,
                                                            struct dsql_err *err);
 
-/* They were refused somewhere: has them fetched anew, now or, after a fetch less than a second
- * ago or a failed one, at the next need. Does not block. */
+/* A service refused the credentials: they are fetched anew, at once or, if a fetch has just failed
+ * or is less than a second old, when they are next needed. Does not block. */
 DSQL_API void dsql_credentials_refused(struct dsql_credentials *credentials);
 
 /* Stops a fetch that is under way and wipes everything. Calls with these credentials are not

@@ -21,7 +21,7 @@ enum dsql_class {
     DSQL_CLASS_OK = 0,
     DSQL_CLASS_CONDITION, /* a fence did not hold: another owner won; never retry */
     DSQL_CLASS_RETRY,     /* nothing was applied; run the whole transaction again */
-    DSQL_CLASS_UNKNOWN,   /* it may or may not be committed; only the caller can settle it */
+    DSQL_CLASS_UNKNOWN,   /* committed or not: only the caller can find out */
     DSQL_CLASS_BUSY,      /* a limit stood in the way; the same call may pass later */
     DSQL_CLASS_DENIED,    /* credentials or permissions; retrying will not help */
     DSQL_CLASS_LOST,      /* the connection is gone; what was committed before stays committed */

@@ -94,7 +94,7 @@ struct dsql_pool_options {
         int64_t max_open;      /* ready, in use and opening together; at most 10,000 */
         int64_t target_ready;  /* connections to keep; more are opened while callers wait */
         int64_t low_watermark; /* dsql_pool_open() waits until so many are ready (reservoir mode) */
-        int64_t initial_fill_timeout_ns; /* and at most so long */
+        int64_t initial_fill_timeout_ns; /* dsql_pool_open() waits at most so long */
         int64_t inflight_limit;          /* opens at once; raised when handshakes are slow */
     } sizing;
 
@@ -265,7 +265,7 @@ struct dsql_pool_stats {
     enum dsql_pool_mode mode;
     bool draining;
     int64_t max_open, target, slots;                /* slots: what the budget lets it hold */
-    int64_t ready, in_use, opening, closing, empty; /* their sum is max_open */
+    int64_t ready, in_use, opening, closing, empty; /* connections by state; the sum is max_open */
     int64_t waiting;                                /* callers that wait for a connection */
     uint64_t checkouts, empties, waits;
     uint64_t opens, open_failures, attempts;

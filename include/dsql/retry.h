@@ -65,8 +65,8 @@ struct dsql_retry_policy {
 /* The values above. */
 DSQL_API void dsql_retry_policy_default(struct dsql_retry_policy *policy);
 
-/* The same from the environment: DSQL_RETRY_MAX_RETRIES and its kin, see `dsql help config`.
- * Values that cannot be used are adjusted. DSQL_NO_MEMORY. */
+/* The policy that the environment sets: DSQL_RETRY_MAX_RETRIES and the other DSQL_RETRY_ settings
+ * of `dsql help config`. Values that cannot be used are adjusted. DSQL_NO_MEMORY. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_retry_policy_env(struct dsql_retry_policy *policy,
                                                           struct dsql_err *err);
 

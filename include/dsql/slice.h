@@ -22,14 +22,14 @@ struct dsql_id {
     unsigned char bytes[16];
 };
 
-/* These bytes, which stay the caller's. */
+/* A slice of these bytes, which stay the caller's. */
 static inline struct dsql_slice dsql_slice(const void *ptr, size_t len)
 {
     struct dsql_slice s = {ptr, len};
     return s;
 }
 
-/* The same of a terminated text; NULL is NULL. */
+/* A slice of a terminated text; a NULL text makes a NULL slice. */
 static inline struct dsql_slice dsql_slice_str(const char *text)
 {
     return dsql_slice(text, text ? strlen(text) : 0);

@@ -68,7 +68,7 @@ enum dsql_param_kind {
     DSQL_PARAM_I64,
     DSQL_PARAM_F64,
     DSQL_PARAM_TEXT,   /* terminated, in text form: also for types that have no kind of their own */
-    DSQL_PARAM_TEXT_N, /* the same without a terminator */
+    DSQL_PARAM_TEXT_N, /* text of len bytes, without a terminator */
     DSQL_PARAM_BYTES,  /* bytea */
     DSQL_PARAM_UUID,   /* 16 bytes */
     DSQL_PARAM_TIME,   /* timestamptz, in microseconds since 1970 */
@@ -153,7 +153,7 @@ static inline struct dsql_param dsql_text(const char *text)
     return dsql_param_pointer(DSQL_PARAM_TEXT, text, text ? strlen(text) : 0);
 }
 
-/* The same without a terminator. */
+/* A text of len bytes, without a terminator. */
 static inline struct dsql_param dsql_text_n(const char *text, size_t len)
 {
     return dsql_param_pointer(DSQL_PARAM_TEXT_N, text, len);

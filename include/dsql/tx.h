@@ -141,7 +141,7 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_operation_begin(struct dsql_pool *pool,
 DSQL_API struct dsql_retry_decision dsql_operation_next(struct dsql_operation *operation,
                                                         enum dsql_rc rc);
 
-/* It is over, whatever the outcome, and so are all its transactions. NULL is fine. */
+/* Ends the operation, whatever its outcome, after all its transactions. NULL is fine. */
 DSQL_API void dsql_operation_end(struct dsql_operation *operation);
 
 /* Says what became of the commits of the operation that were not answered, when its caller has
@@ -165,7 +165,7 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_exec(struct dsql_tx *tx, const struc
                                                  const struct dsql_param *params, size_t count,
                                                  int64_t *affected, struct dsql_err *err);
 
-/* The same with its rows, which the caller frees. */
+/* Runs a statement and waits for its rows, which the caller frees. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_tx_query(struct dsql_tx *tx, const struct dsql_stmt *stmt,
                                                   const struct dsql_param *params, size_t count,
                                                   struct dsql_rows **rows, struct dsql_err *err);
@@ -211,7 +211,7 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas(struct dsql_tx *tx, const struct ds
                                              const struct dsql_param *params, size_t count,
                                              const struct dsql_fence *fence, struct dsql_err *err);
 
-/* The same queued. It is checked before the transaction commits. */
+/* Queues the fenced statement. The fence is checked before the transaction commits. */
 DSQL_API DSQL_MUST_USE enum dsql_rc dsql_cas_defer(struct dsql_tx *tx, const struct dsql_stmt *stmt,
                                                    const struct dsql_param *params, size_t count,
                                                    const struct dsql_fence *fence,

@@ -92,7 +92,7 @@ struct dsql_visibility_record {
 enum dsql_visibility_write {
     DSQL_VISIBILITY_STARTED, /* inserts the run unless it is there */
     DSQL_VISIBILITY_UPSERT,  /* inserts it, or replaces an older version */
-    DSQL_VISIBILITY_CLOSED,  /* the same */
+    DSQL_VISIBILITY_CLOSED,  /* inserts the closed run, or replaces an older version */
 };
 
 /*
@@ -173,8 +173,8 @@ DSQL_API DSQL_MUST_USE enum dsql_rc dsql_visibility_check(struct dsql_visibility
                                                           struct dsql_visibility_checked *checked,
                                                           struct dsql_err *err);
 
-/* The same, and mends what it finds, run by run: rows count, postings and counters follow them.
- * Conflicts with writes are run again by the policy. */
+/* Does what dsql_visibility_check() does, and mends what it finds, run by run: the row counts,
+ * postings and counters follow it. Conflicts with writes are run again by the policy. */
 DSQL_API DSQL_MUST_USE enum dsql_rc
 dsql_visibility_repair(struct dsql_visibility *visibility,
                        const struct dsql_visibility_watch *watch,

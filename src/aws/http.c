@@ -19,8 +19,8 @@ struct transfer {
     struct dsql_strbuf *body;
     struct dsql_wall date;
     bool once;   /* the request may not be sent a second time */
-    bool begun;  /* it was about to be sent, or was */
-    bool broken; /* libcurl would have sent it again */
+    bool begun;  /* libcurl has begun to send the request, or is about to */
+    bool broken; /* libcurl would have sent the request a second time */
 };
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
@@ -312,7 +312,7 @@ enum dsql_rc dsql_http_send(struct dsql_http *http, const struct dsql_http_reque
         (void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
         *response = (struct dsql_http_response){.status = (int)status, .date = transfer.date};
     }
-    curl_easy_reset(http->easy); /* it must not point into what is freed now */
+    curl_easy_reset(http->easy); /* the handle must not point into what is freed now */
     free_headers(headers);
     return rc;
 }

@@ -16,7 +16,7 @@ static void wipe(json_t *json)
             continue;
         const char *text = json_string_value(value);
         explicit_bzero((char *)(uintptr_t)text,
-                       json_string_length(value)); /* it is not read again */
+                       json_string_length(value)); /* the text is not read again */
     }
 }
 

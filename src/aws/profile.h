@@ -34,7 +34,7 @@ bool dsql_profiles_has(const struct dsql_profiles *profiles, struct dsql_span na
 bool dsql_profiles_get_in(const struct dsql_profiles *profiles, enum dsql_aws_file file,
                           struct dsql_span name, const char *key, struct dsql_span *value);
 
-/* The same in both; the credentials file comes first. */
+/* A key of a profile in either file; the credentials file comes first. */
 bool dsql_profiles_get(const struct dsql_profiles *profiles, struct dsql_span name, const char *key,
                        struct dsql_span *value);
 

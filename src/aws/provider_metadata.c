@@ -79,7 +79,7 @@ static enum dsql_rc container_token(const struct dsql_provider *p, struct dsql_s
     }
     enum dsql_rc rc = dsql_secret_read_file(path, TOKEN_MAX, token, err);
     if (rc == DSQL_NOT_FOUND)
-        return DSQL_IO; /* it is set up, but broken */
+        return DSQL_IO; /* the token file is set up, but missing */
     return rc;
 }
 

@@ -146,7 +146,7 @@ static enum dsql_rc web_identity(struct dsql_provider *p, struct dsql_span profi
     (void)get(p, profile, "region", &role.region);
     enum dsql_rc rc = dsql_secret_read_file(path, WEB_TOKEN_MAX, &token, err);
     if (rc == DSQL_NOT_FOUND)
-        rc = DSQL_IO; /* it is set up, but broken */
+        rc = DSQL_IO; /* the token file is set up, but missing */
     struct dsql_secret trimmed = {0};
     if (!rc &&
         dsql_secret_set(&trimmed, dsql_span_trim(dsql_revealed_span(dsql_secret_reveal(&token)))))

@@ -28,7 +28,7 @@
 enum {
     DSQL_SIGV4_HEX_LEN = 64, /* a SHA-256 in hexadecimal: payload hashes and signatures */
     DSQL_SIGV4_HEX_SIZE = DSQL_SIGV4_HEX_LEN + 1,
-    DSQL_SIGV4_HEADERS_MAX = 32, /* those the signer adds included */
+    DSQL_SIGV4_HEADERS_MAX = 32, /* headers of a request, those that the signer adds included */
     DSQL_SIGV4_ADDED_MAX = 4,
     DSQL_SIGV4_EXPIRES_MAX_S = 604800, /* one week */
 };

@@ -36,9 +36,9 @@ void dsql_token_cache_destroy(struct dsql_token_cache *cache);
 DSQL_MUST_USE enum dsql_rc dsql_token_cache_get(struct dsql_token_cache *cache, int64_t wait_ns,
                                                 struct dsql_secret *token, struct dsql_err *err);
 
-/* The same without waiting. DSQL_TIMEOUT says that credentials are being fetched, and that wake
- * will be called when that has ended, well or not. Other failures come at once, again and again,
- * without a wake: the caller backs off. */
+/* A copy of a token that is good now, without waiting. DSQL_TIMEOUT says that credentials are being
+ * fetched, and that wake will be called when the fetch has ended, well or not. Other failures come
+ * at once at each call, without a wake: the caller backs off. */
 DSQL_MUST_USE enum dsql_rc dsql_token_cache_try(struct dsql_token_cache *cache,
                                                 struct dsql_secret *token, struct dsql_err *err);
 

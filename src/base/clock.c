@@ -66,7 +66,7 @@ static bool has_come(const struct dsql_clock *clock, struct dsql_mono until)
     return until.ns != INT64_MAX && !dsql_mono_before(dsql_clock_mono(clock), until);
 }
 
-/* So long from now, as the kernel has it for conditions and futexes. */
+/* The moment ns from now, as the kernel has it for conditions and futexes. */
 static struct timespec kernel_time(int64_t ns)
 {
     int64_t at_ns = read_ns(CLOCK_MONOTONIC) + ns;

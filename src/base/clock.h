@@ -75,8 +75,8 @@ void dsql_clock_sleep(const struct dsql_clock *clock, int64_t ns);
 /* The machine's own. */
 extern const struct dsql_clock dsql_clock_system;
 
-/* The same, but time goes on while the machine sleeps, as it does for those it talks to. Its coarse
- * reading is exact. */
+/* The machine's own clock, which also counts the time that the machine sleeps, as its peers do. Its
+ * coarse reading is exact. */
 extern const struct dsql_clock dsql_clock_boot;
 
 /* What an option of a module means: the clock, or the machine's (dsql_clock_boot) for NULL. */

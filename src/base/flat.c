@@ -30,7 +30,7 @@ size_t dsql_flat_put(unsigned char *at, const void *bytes, size_t len)
     int32_t length = bytes ? (int32_t)len : -1;
     memcpy(at, &length, sizeof(length));
     if (length > 0)
-        memmove(at + sizeof(length), bytes, len); /* it may have been made there */
+        memmove(at + sizeof(length), bytes, len); /* the value may have been made in place */
     return dsql_flat_size(bytes ? len : 0);
 }
 

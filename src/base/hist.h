@@ -35,7 +35,7 @@ struct dsql_hist {
 
 void dsql_hist_record(struct dsql_hist *hist, uint64_t value);
 
-/* The same value n times: what one sample of n stands for. */
+/* Records a value n times: one sample that stands for n. */
 void dsql_hist_record_n(struct dsql_hist *hist, uint64_t value, uint64_t n);
 
 uint64_t dsql_hist_count(const struct dsql_hist *hist);

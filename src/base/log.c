@@ -311,7 +311,8 @@ void dsql_log_fields(struct dsql_log *log, enum dsql_event event, const struct d
 
     char memory[DSQL_LOG_LINE_MAX];
     struct dsql_strbuf sb;
-    dsql_strbuf_init(&sb, memory, sizeof(memory) - sizeof("\" ...")); /* and the line end */
+    /* With room for the end of a line that is cut. */
+    dsql_strbuf_init(&sb, memory, sizeof(memory) - sizeof("\" ..."));
     dsql_strbuf_add_str(&sb, "ts=");
     dsql_wall_format(&sb, dsql_clock_wall(log->clock));
     dsql_strbuf_addf(&sb, " level=%s event=%s", dsql_log_level_name(info->level), info->name);

@@ -62,7 +62,7 @@ void dsql_log_init(struct dsql_log *log, const struct dsql_clock *clock, dsql_lo
 /* The logger of this process, the one dsql/log.h speaks of. */
 struct dsql_log *dsql_log_default(void);
 
-/* The same as dsql_log_set_level(), unless the program has called that: its word counts more. */
+/* Sets the level, unless the program has called dsql_log_set_level(), which counts more. */
 void dsql_log_set_level_by_setting(enum dsql_log_level level);
 
 /* "error", "warn", "info" or "debug", in any case. */

@@ -18,7 +18,7 @@ struct dsql_fleet {
     struct dsql_credentials *credentials; /* the youngest share's, or those of the last; held */
     char problem[256];                    /* empty: none */
     enum dsql_ddb_kind problem_kind;
-    bool fell_back; /* and it was said */
+    bool fell_back; /* budget.fallback was logged */
     int64_t clock_ahead_s;
     bool stop;
     struct dsql_mono stop_at;

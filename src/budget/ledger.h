@@ -28,9 +28,9 @@ struct dsql_share {
     bool draining;
     void (*wake)(void *arg);
     void *wake_arg;
-    /* Of a fleet's only. */
+    /* Only a fleet's ledger uses these two. */
     struct dsql_credentials *credentials;     /* of its pool; held */
-    struct dsql_credentials *own_credentials; /* the same, if it made them itself */
+    struct dsql_credentials *own_credentials; /* the pool's, if the pool made them itself */
 };
 
 struct dsql_ledger {

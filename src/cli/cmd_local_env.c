@@ -37,7 +37,7 @@ static int run_env(const struct dsql_args *args)
     if (!rc)
         rc = print(dsql_strbuf_span(&answer), format, &err);
     if (answer.ptr)
-        explicit_bzero(answer.ptr, answer.len); /* it holds keys */
+        explicit_bzero(answer.ptr, answer.len); /* the answer holds keys */
     dsql_strbuf_fini(&answer);
     return rc ? dsql_complain(&err) : DSQL_EXIT_OK;
 }

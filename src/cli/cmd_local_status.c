@@ -16,7 +16,7 @@ static void print_value(struct dsql_span value)
         dsql_print_json(value);
 }
 
-/* The same lines as an object: what is a number there is one here. */
+/* Prints the lines as a JSON object, with numbers as numbers. */
 static void print_json_object(struct dsql_span answer)
 {
     struct dsql_span line, name, value;

@@ -224,7 +224,7 @@ static void watch(struct up *up, struct dsql_mono started)
             continue;
         dsql_up_print_second(stdout, second, &sample);
         if (fflush(stdout) != 0)
-            up->stopped = true; /* its reader has gone */
+            up->stopped = true; /* the reader of our output has gone */
     }
 }
 

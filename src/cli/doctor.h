@@ -42,7 +42,7 @@ struct dsql_doctor {
     struct dsql_endpoint endpoint;
     unsigned port;
     char hostaddr[64]; /* the address that answered, or empty */
-    bool reachable;    /* and speaks TLS that can be trusted */
+    bool reachable;    /* the endpoint answers, and with TLS that can be trusted */
 
     struct dsql_credentials *credentials; /* NULL if there are none */
     bool has_token;
@@ -52,7 +52,7 @@ struct dsql_doctor {
 void dsql_doctor_say(struct dsql_doctor *doctor, enum dsql_diagnosis finding, const char *fmt, ...)
     DSQL_PRINTF(3, 4);
 
-/* The same of an error: its message, and its own hint if it has one. */
+/* One line about an error: its message, and its own hint if it has one. */
 void dsql_doctor_say_error(struct dsql_doctor *doctor, enum dsql_diagnosis finding,
                            const struct dsql_err *err);
 

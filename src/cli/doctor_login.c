@@ -135,7 +135,7 @@ static bool ask_sts(struct dsql_doctor *doctor)
     bool told = dsql_http_new(&http, &err) == DSQL_OK &&
                 dsql_http_send(http, &request, &body, &response, &err) == DSQL_OK &&
                 response.date.ns != 0;
-    if (told) /* it has whole seconds: half of one is the best guess */
+    if (told) /* the date has whole seconds: half of one is the best guess */
         say_skew(doctor, dsql_clock_wall(&dsql_clock_system).ns - response.date.ns - DSQL_S / 2,
                  "AWS STS");
     dsql_http_destroy(http);

@@ -186,7 +186,7 @@ void dsql_help_bash(FILE *out)
     dsql_help_list_names(out, DSQL_SPAN(""));
     fputs("' ;;\n", out);
     for (size_t i = 0; i < dsql_command_count; i++)
-        bash_second_words(out, i); /* again for each with that first word; bash takes the first */
+        bash_second_words(out, i); /* for each command of a group; bash takes the first */
     for (int words = 2; words > 0; words--) {
         for (size_t i = 0; i < dsql_command_count; i++) {
             struct dsql_span first, second;

@@ -39,7 +39,7 @@ bool dsql_hosts_have(struct dsql_span hosts, struct dsql_span name);
 void dsql_local_env_write(struct dsql_strbuf *out, struct dsql_span lines,
                           const struct dsql_env_place *place, enum dsql_env_format format);
 
-/* The same with this process's surroundings. */
+/* Calls dsql_local_env_write() with the environment and files of this process. */
 void dsql_local_env_write_here(struct dsql_strbuf *out, struct dsql_span lines,
                                enum dsql_env_format format);
 

@@ -59,7 +59,7 @@ DSQL_MUST_USE enum dsql_rc dsql_local_serve(struct dsql_local *local, const char
 int dsql_local_ask(const struct dsql_args *args, struct dsql_span question,
                    void (*print)(struct dsql_span answer));
 
-/* The same, with the answer for the caller, who wipes and frees it. */
+/* Asks as dsql_local_ask() does. The caller wipes and frees the answer. */
 DSQL_MUST_USE enum dsql_rc dsql_local_ask_for(const struct dsql_args *args,
                                               struct dsql_span question, struct dsql_strbuf *answer,
                                               struct dsql_err *err);

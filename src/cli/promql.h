@@ -15,7 +15,7 @@
 /* Matchers that every selector gets besides its own; "" for none. */
 struct dsql_promql_scope {
     const char *all;          /* service=~"$service" */
-    const char *by_operation; /* those of metrics with the label operation get this as well */
+    const char *by_operation; /* added for metrics with the label operation */
 };
 
 /* Appends the query as PromQL. DSQL_INVALID, and what it does not know, for a wrong one. */

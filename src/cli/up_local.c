@@ -49,7 +49,7 @@ __attribute__((noreturn)) static void become_local(const struct dsql_up_local *l
     path_of(local, "ready", &ready);
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) /* it was gone before the line above */
+    if (getppid() != parent) /* the parent has ended before prctl() was called */
         _exit(1);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -117,7 +117,8 @@ static enum dsql_rc wait_until_ready(struct dsql_up_local *local, const sigset_t
     const struct timespec tick = {.tv_nsec = TICK_NS};
     struct dsql_mono started = dsql_clock_mono(&dsql_clock_system);
     path_of(local, "ready", &ready);
-    while (read_file(ready, memory, sizeof(memory)) <= 0) { /* it may be tried out while empty */
+    /* The endpoint creates the file before it writes it. */
+    while (read_file(ready, memory, sizeof(memory)) <= 0) {
         if (waitpid(local->pid, NULL, WNOHANG) == local->pid) {
             local->pid = 0;
             return say_why_it_ended(local, err);

@@ -289,7 +289,7 @@ enum dsql_rc dsql_up_work_new(const struct dsql_up_work_options *options,
     dsql_tx_policy_default(&made->policy);
     enum dsql_rc rc = dsql_retry_policy_env(&made->policy.retry, err);
     if (!getenv("DSQL_ALERT_THRESHOLD_CONFLICTS_PER_MINUTE"))
-        made->policy.retry.conflict_alert = 0; /* they are part of the show */
+        made->policy.retry.conflict_alert = 0; /* conflicts are part of what `dsql up` shows */
     if (!rc)
         rc = dsql_cancel_new(&made->cancel, err);
     if (!rc) {

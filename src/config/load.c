@@ -11,7 +11,7 @@ static const struct dsql_span of_local = {"DSQL_LOCAL_", 11}; /* what `dsql loca
 struct given {
     struct dsql_span values[DSQL_SETTING_COUNT + DSQL_SETTING_ALIAS_COUNT];
     struct dsql_span unknown[DSQL_FINDINGS_MAX];
-    size_t unknown_count; /* those without room included */
+    size_t unknown_count; /* unknown variables, also those that did not fit the list */
 };
 
 void dsql_config_find(struct dsql_config_loading *loading, enum dsql_finding_kind kind,

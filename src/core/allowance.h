@@ -50,13 +50,13 @@ struct dsql_allowance {
     const struct dsql_allowance_ops *ops;
 };
 
-/* So many connections are wanted. */
+/* The process wants n connections. */
 static inline void dsql_allowance_want(struct dsql_allowance *a, int64_t n)
 {
     a->ops->want(a, n);
 }
 
-/* So many are held, those being opened included; told after each change. */
+/* The process holds n connections, those being opened included; called after each change. */
 static inline void dsql_allowance_used(struct dsql_allowance *a, int64_t n)
 {
     a->ops->used(a, n);

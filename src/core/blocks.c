@@ -124,7 +124,7 @@ static void throttled(struct dsql_allowance *a, struct dsql_moment now)
     struct dsql_blocks *b = of(a);
     b->counts.throttled++;
     if (b->throttle.pending || dsql_mono_before(now.mono, b->throttle.until))
-        return; /* the same storm */
+        return; /* this refusal belongs to the one that was noted within the last second */
     b->throttle.pending = true;
     b->throttle.rate = b->view.rate;
     b->throttle.until = dsql_mono_add(now.mono, DSQL_S);
@@ -482,7 +482,7 @@ static struct dsql_registry_op update_op(struct dsql_blocks *b, struct dsql_mono
     bool beat_due = !dsql_mono_before(now, b->pace.beat_at);
     /* A beat in doubt, or one that conflicts keep from getting through, goes alone. */
     if (b->doubt.pending) {
-        /* The same beat in every repetition: whichever copy is applied, it is known by it. */
+        /* Every repetition carries the same beat, by which the one that was applied is known. */
         b->member.first_sent = b->member.probe_beat == 0 ? now : b->member.first_sent;
         b->member.probe_beat = b->member.probe_beat == 0 ? op.block.beat : b->member.probe_beat;
         op.block.beat = b->member.probe_beat;

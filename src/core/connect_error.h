@@ -9,7 +9,7 @@
 
 /* clang-format off */
 #define DSQL_CONNECT_TABLE(X)                                                                      \
-    X(THROTTLED,     "throttled")     /* 53400: everybody slows down */                            \
+    X(THROTTLED,     "throttled")     /* 53400: the budget slows down */                            \
     X(FULL,          "full")          /* 53300: the cap is re-read */                              \
     X(TOKEN_EXPIRED, "token_expired") /* for its date: one new token may help */                   \
     X(DENIED,        "denied")        /* nothing but a person helps */                             \

@@ -20,7 +20,7 @@ struct dsql_fallback {
     int64_t after_ns, share;
     struct dsql_permits permits;
     bool away;
-    struct dsql_mono since; /* it is away */
+    struct dsql_mono since; /* since when the table is away */
 };
 
 void dsql_fallback_init(struct dsql_fallback *fallback, const struct dsql_fallback_config *config,

@@ -203,8 +203,8 @@ void dsql_keeper_prepared(struct dsql_keeper *keeper, bool ready);
 /* What a failure means for others; the keeper has drawn its own conclusions. */
 struct dsql_keeper_verdict {
     int64_t retry_ns;   /* until the next attempt */
-    bool throttled;     /* the budget has to know: everybody slows down */
-    bool full;          /* likewise: the cap is re-read */
+    bool throttled;     /* the budget is told, and slows the whole fleet down */
+    bool full;          /* the budget is told, and reads the cap again */
     bool renew_token;   /* a new token may help */
     bool forget_token;  /* this one is useless */
     bool address_fails; /* another address may help */
@@ -226,7 +226,8 @@ void dsql_keeper_closed(struct dsql_keeper *keeper, uint32_t slot);
 
 /* An open slot that no caller holds and that is not in the ready set has to be closed. */
 void dsql_keeper_discard(struct dsql_keeper *keeper, uint32_t slot, enum dsql_discard why);
-/* Likewise, and the caller closes it himself, without a step. */
+/* An open slot that no caller holds and that is not in the ready set: the caller closes it, without
+ * a step. */
 void dsql_keeper_discard_now(struct dsql_keeper *keeper, uint32_t slot);
 /* Nothing is opened any more; what is ready, or comes back, is closed. */
 void dsql_keeper_drain(struct dsql_keeper *keeper);

@@ -6,7 +6,7 @@ enum { INFLIGHT_MAX = 1000 };
 
 #define TURN_NS            DSQL_S        /* no sleep is longer */
 #define LACK_NS            (5 * DSQL_S)  /* fewer slots than the target for so long are reported */
-#define LACK_AGAIN_NS      (30 * DSQL_S) /* and reported again after this */
+#define LACK_AGAIN_NS      (30 * DSQL_S) /* how long until the lack is reported again */
 #define NEED_NS            (30 * DSQL_S) /* slots needed are kept for one to two of these */
 #define SLOW_HANDSHAKE_NS  (500 * DSQL_MS) /* more at once would make it slower still */
 #define PERMIT_KEEP_NS     DSQL_S          /* a permit in hand is used within, or not at all */

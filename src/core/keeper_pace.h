@@ -17,7 +17,7 @@ int64_t dsql_pace_need(struct dsql_keeper *keeper);
 /* When a process that has started at `start` and lacks slots first says so. */
 struct dsql_mono dsql_pace_first_lack(struct dsql_mono start);
 
-/* So many are granted: whether it has to be said that these are too few. */
+/* Whether it has to be reported that so many granted slots are too few. */
 bool dsql_pace_lacks(struct dsql_keeper *keeper, int64_t granted);
 
 /* What keeps it from opening one now, as far as it knows without asking; NONE: nothing. */

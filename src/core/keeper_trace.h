@@ -48,12 +48,12 @@ void dsql_codec_reply(struct dsql_codec *codec, enum dsql_keeper_call_kind kind,
 
 /* The end of a recording that was closed: stands where a record would; a snapshot follows. */
 void dsql_codec_put_end(struct dsql_codec *codec);
-/* Reads it if it is there. */
+/* Reads the end mark. False if it is not there. */
 bool dsql_codec_take_end(struct dsql_codec *codec);
 
 struct dsql_trace_opening {
     struct dsql_wall wall; /* when the segment began, which is the snapshot's moment */
-    struct dsql_mono now;  /* likewise */
+    struct dsql_mono now;  /* the snapshot's moment, on the keeper's clock */
     bool follows;          /* on the segment before, without a gap */
     char version[DSQL_TRACE_VERSION_MAX]; /* of the program that wrote it */
 };

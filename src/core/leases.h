@@ -66,7 +66,7 @@ struct dsql_leases_op {
     enum dsql_leases_kind kind;
     int64_t count, beat, second;
     int64_t active, updated_ms, ours;
-    uint64_t mark; /* the same in each repetition, and of no other request */
+    uint64_t mark; /* a number of this request alone; every repetition has it */
     dsql_lease_id ids[DSQL_LEASES_BATCH];
     int64_t was[DSQL_LEASES_BATCH]; /* RENEW, RELEASE: the beats they have */
 };
@@ -151,7 +151,7 @@ struct dsql_leases_connects {
 struct dsql_leases_request {
     struct dsql_leases_op op;
     bool under_way;
-    bool repeat; /* it was not answered: sent again as it is */
+    bool repeat; /* the request was not answered, and is sent again as it is */
     struct dsql_mono sent, first_sent;
     struct dsql_mono retry_at;    /* nothing is sent before */
     unsigned failures, conflicts; /* in a row */
@@ -198,7 +198,7 @@ struct dsql_leases_survey {
     struct dsql_lease_owner *owners;
     size_t owner_count;
     struct dsql_leases_op reap; /* the leases that the scan found to take away */
-    char reap_owner[17];        /* their owner: one for all of them */
+    char reap_owner[17];        /* the owner of the leases in `reap` */
     bool reap_strays;           /* that owner is this process */
     struct dsql_lease_stray strays[DSQL_LEASES_BATCH];
     size_t stray_count;

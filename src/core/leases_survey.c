@@ -181,7 +181,7 @@ void dsql_leases_looked(struct dsql_leases *l, struct dsql_mono now,
     bool steady =
         answer->exists && answer->active == s->active && answer->updated_ms == s->updated_ms;
     int64_t drift = steady ? s->active - s->others - s->counted : 0;
-    /* The same twice, a TTL apart, with no process coming or going meanwhile: that is no race. */
+    /* A drift that is found twice, a TTL apart, while no process came or went, is no race. */
     if (drift != s->drift)
         s->drift_since = now;
     s->may_recount = drift != 0 && drift == s->drift && s->reap.count == 0 &&

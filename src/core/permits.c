@@ -64,7 +64,8 @@ void dsql_permits_throttled(struct dsql_permits *permits, struct dsql_mono now)
 {
     permits->throttled++;
     recover(permits, now);
-    /* Those that were on their way together were refused together: that is one refusal. */
+    /* Connects that were on their way at the same time are refused together, which counts as one
+     * refusal. */
     if (permits->refusals > 0 && dsql_mono_since(now, permits->cut_at) < DSQL_S)
         return;
     permits->refusals++;

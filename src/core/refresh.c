@@ -56,7 +56,7 @@ bool dsql_refresh_failed(struct dsql_refresh *refresh, struct dsql_mono mono, st
     static const struct dsql_backoff backoff = {
         .base_ns = DSQL_REFRESH_BACKOFF_NS,
         .cap_ns = DSQL_REFRESH_BACKOFF_MAX_NS,
-        .jitter = 0.25, /* so that a fleet does not ask in step */
+        .jitter = 0.25, /* the processes of a fleet do not ask in step */
     };
     refresh->fetching = false;
     if (refresh->failures < 1000)

@@ -22,10 +22,10 @@
 #define DSQL_REFRESH_BACKOFF_MAX_NS (60 * DSQL_S)
 
 struct dsql_refresh {
-    bool held;                /* there is a value */
-    bool unwanted;            /* it was refused: fetch anew, serve it until then */
-    bool fetching;            /* one is under way */
-    struct dsql_wall got;     /* when the value came */
+    bool held;            /* there is a value */
+    bool unwanted;        /* a service refused the value: it is served until a new one is fetched */
+    bool fetching;        /* a fetch is under way */
+    struct dsql_wall got; /* when the value came */
     struct dsql_wall expires; /* 0 for never */
     unsigned failures;        /* in a row */
     struct dsql_mono next;    /* no fetch before this */

@@ -83,7 +83,8 @@ int64_t dsql_registry_purses(const struct dsql_registry *registry);
 int64_t dsql_registry_share(const struct dsql_registry *registry, enum dsql_good good, size_t index,
                             int64_t total);
 
-/* The same if that block wanted `wants`: its share, and how much all others lack of theirs. */
+/* The fair share of the block at `index` if it wanted `wants`, and how much all others lack of
+ * their shares. */
 struct dsql_stake {
     int64_t share, others_lack;
 };

@@ -10,7 +10,8 @@ static struct dsql_slot *slot_of(const struct dsql_heap_node *node)
     return DSQL_CONTAINER_OF(node, struct dsql_slot, node);
 }
 
-/* Both are items of one array: at one moment the smaller number comes first. */
+/* Slots are items of one array: of two that are due at one moment, the smaller number comes first.
+ */
 static bool is_earlier(const struct dsql_heap_node *a, const struct dsql_heap_node *b)
 {
     int64_t a_ns = slot_of(a)->event.ns, b_ns = slot_of(b)->event.ns;

@@ -109,7 +109,7 @@ void dsql_gauge_set_at(struct dsql_metrics *metrics, enum dsql_metric metric, un
 void dsql_histogram_record_at(struct dsql_metrics *metrics, enum dsql_metric metric,
                               unsigned operation, uint64_t what);
 
-/* The same value n times. */
+/* Records a value n times. */
 void dsql_histogram_record_n(struct dsql_metrics *metrics, enum dsql_metric metric, uint64_t what,
                              uint64_t n);
 

@@ -32,7 +32,7 @@ enum { EVENTS = 128, LOOKS = 256 };
 struct work {
     struct dsql_conn_list conns; /* in the order of the steps; each has its own */
     bool lacks_slots, lacks_permits;
-    struct dsql_mono until; /* it sleeps */
+    struct dsql_mono until; /* the opener sleeps until then */
     struct dsql_secret token;
     char address[DSQL_RESOLVED_SIZE];
 };
@@ -43,7 +43,7 @@ void dsql_opener_wake(struct dsql_pool *pool)
         return;
     uint64_t one = 1;
     ssize_t written = write(pool->opener.event, &one, sizeof(one));
-    (void)written; /* it can only be full, and then it wakes as well */
+    (void)written; /* a write fails only where the counter is full: the opener wakes as well */
 }
 
 /* -- What the keeper is told. */

@@ -464,8 +464,8 @@ void dsql_pool_close(struct dsql_pool *pool)
     (void)drain(pool, pool->options.drain_timeout_ns);
     dsql_opener_stop(pool);
     say_goodbye(pool);
-    /* Those who were sent away may still be on their way out, and a return that came before the
-     * opener stopped may still be about to wake it. Returns that come later need the memory only.
+    /* Callers that were sent away may still be inside the pool, and a return from before the opener
+     * stopped may still be about to wake the opener. Returns that come later need the memory only.
      */
     while (atomic_load_explicit(&pool->line.inside, memory_order_acquire) > 0)
         sched_yield();

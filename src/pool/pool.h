@@ -109,7 +109,7 @@ struct dsql_pool_fast {
      * to look at the clock. */
     _Alignas(DSQL_CACHE_LINE) _Atomic int64_t near_ns;
     _Alignas(DSQL_CACHE_LINE) _Atomic uint32_t attention;
-    struct dsql_ready_set ready; /* its members are set once */
+    struct dsql_ready_set ready; /* the members of the set are written once */
 };
 
 /* The callers for whom no connection was ready. The counts are read without a lock. */
@@ -167,7 +167,7 @@ struct dsql_pool_target {
     char key[512]; /* pools with the same key are one pool */
     char ca_path[256];
     int ca_fd;                            /* of the small trust file; -1: none */
-    struct dsql_credentials *credentials; /* those the pool made itself, or NULL */
+    struct dsql_credentials *credentials; /* credentials that the pool made itself, or NULL */
 };
 
 /* The pool's place among those of this process; guarded by pool.c's list_lock. */

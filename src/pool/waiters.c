@@ -103,7 +103,7 @@ void dsql_waiters_join(struct dsql_pool *pool, struct dsql_waiter *waiter,
     if (atomic_load_explicit(&pool->fast.attention, memory_order_seq_cst) & DSQL_POOL_CLOSED)
         dsql_waiters_send_away(pool, NULL);
     if (atomic_load_explicit(cancelled, memory_order_seq_cst))
-        dsql_waiters_send_away(pool, waiter); /* likewise */
+        dsql_waiters_send_away(pool, waiter); /* cancelled between the last look and now */
     dsql_waiters_match(pool);
     if (atomic_load_explicit(&waiter->state, memory_order_acquire) == DSQL_WAITER_WAITS)
         ask_for_more(pool);

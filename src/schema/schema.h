@@ -104,15 +104,16 @@ DSQL_MUST_USE enum dsql_rc dsql_schema_verify(const struct dsql_schema *schema, 
                                               const struct dsql_schema_watch *watch,
                                               struct dsql_schema_findings *findings,
                                               struct dsql_err *err);
-/* The same for what is there and has another shape only. */
+/* Compares only what is there: things that have another shape are findings, missing ones are not.
+ */
 DSQL_MUST_USE enum dsql_rc dsql_schema_verify_shapes(const struct dsql_schema *schema, PGconn *conn,
                                                      const struct dsql_schema_watch *watch,
                                                      struct dsql_schema_findings *findings,
                                                      struct dsql_err *err);
 
 struct dsql_pool;
-/* The same on a connection of the pool, waiting for it at most wait_ns: DSQL_CONDITION_FAILED names
- * the first findings, and the hint says what to do. */
+/* Compares the cluster with the text on a connection of the pool, and waits for the connection at
+ * most wait_ns: DSQL_CONDITION_FAILED names the first findings, and the hint says what to do. */
 DSQL_MUST_USE enum dsql_rc dsql_schema_verify_pool(const struct dsql_schema *schema,
                                                    struct dsql_pool *pool, int64_t wait_ns,
                                                    struct dsql_err *err);

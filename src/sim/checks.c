@@ -131,7 +131,7 @@ void dsql_sim_check_open(struct dsql_sim_process *process)
     bool was_full = process->full;
     dsql_sim_record_held(process);
     process->full = open >= target;
-    if (process->full || was_full) /* it was until now */
+    if (process->full || was_full) /* full now, or until now */
         process->last_full = world->kernel.now;
     if (process->full) {
         if (process->converged.ns < 0)

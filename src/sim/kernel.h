@@ -32,7 +32,7 @@ struct dsql_sim_kernel {
     struct dsql_mono now;
     struct dsql_heap events;
     uint64_t asked;    /* events asked for so far */
-    uint64_t happened; /* and those that came */
+    uint64_t happened; /* events that came so far */
     struct dsql_rng rng;
     bool no_memory; /* an event could not be kept: the run is worth nothing */
 };

@@ -12,7 +12,8 @@ const char *dsql_sim_library_find(const char *name);
 /* For a name that is none of them, the hint which one may be meant or where they are listed. */
 void dsql_sim_library_hint(const char *typed, struct dsql_err *err);
 
-/* Their names, each with a blank behind it; their names and what they show. */
+/* Lists the scenarios: list() their names, each with a blank behind it, about() also what they
+ * show. */
 void dsql_sim_library_list(FILE *out);
 void dsql_sim_library_about(FILE *out);
 

@@ -48,7 +48,7 @@ struct dsql_sim_origin {
     int64_t rest_ns;         /* the recording goes on for so long after it, or until its drain */
     struct dsql_sim_fit fit; /* to the whole recording */
     struct dsql_sim_stretch after;  /* what was recorded after the moment */
-    struct dsql_sim_stretch before; /* and until then */
+    struct dsql_sim_stretch before; /* what was recorded up to the moment */
 };
 
 /*

@@ -81,7 +81,7 @@ static void describe_verdict(struct dsql_strbuf *sb, const struct dsql_keeper_ve
         bool is;
         const char *text;
     } parts[] = {
-        {v->throttled, "; everybody slows down"},
+        {v->throttled, "; the budget slows down"},
         {v->full, "; the cap is read again"},
         {v->renew_token && !v->forget_token, "; with a new token"},
         {v->forget_token, "; this token is thrown away"},

@@ -37,7 +37,7 @@ struct dsql_sim_assertion {
     char text[300];
 };
 enum { DSQL_SIM_ASSERTIONS_MAX = 9 };
-/* Those that the scenario makes, in its order; returns how many. */
+/* The assertions that the scenario makes, in its order; returns how many. */
 size_t dsql_sim_assertions(const struct dsql_sim_world *world,
                            struct dsql_sim_assertion list[DSQL_SIM_ASSERTIONS_MAX]);
 

@@ -40,7 +40,7 @@ struct dsql_sim_dynamodb {
 
 struct dsql_sim_clocks {
     int64_t offset_ns; /* wall clocks differ by up to so much */
-    int64_t drift_ppm; /* and every clock runs fast or slow by up to so much */
+    int64_t drift_ppm; /* every clock runs fast or slow by up to so many millionths */
 };
 
 struct dsql_sim_workload {

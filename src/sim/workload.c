@@ -12,7 +12,7 @@ static void give_back(struct dsql_sim_kernel *kernel, void *arg)
         return;
     process->in_use--;
     dsql_sim_record_held(process);
-    if (conn->hung_up) /* its caller found out */
+    if (conn->hung_up) /* the caller found the connection closed */
         dsql_sim_process_discard(process, conn, DSQL_DISCARD_BROKEN);
     else
         dsql_sim_workload_offer(process, conn);

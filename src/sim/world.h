@@ -50,7 +50,7 @@ const char *dsql_sim_verdict_name(enum dsql_sim_verdict verdict);
 /* A fault that has begun and not ended; several may overlap. */
 struct dsql_sim_fault {
     unsigned active;
-    double fraction; /* of the one that began last */
+    double fraction; /* the fraction of the fault that began last */
 };
 
 struct dsql_sim_cluster_state {
@@ -78,10 +78,10 @@ struct dsql_sim_conn {
     enum dsql_sim_verdict verdict;
     bool at_cluster;              /* the cluster counts it */
     bool hung_up;                 /* the cluster has closed it, and the process has not noticed */
-    struct dsql_mono born;        /* by the world's */
+    struct dsql_mono born;        /* by the world's clock */
     struct dsql_sim_event answer; /* the connect's end reaches the process */
     struct dsql_sim_event fate;   /* the cluster closes it */
-    struct dsql_sim_event hold;   /* its caller gives it back */
+    struct dsql_sim_event hold;   /* the caller gives the connection back */
 };
 
 /* A call that waits for a connection. */
@@ -121,7 +121,7 @@ struct dsql_sim_process {
     struct dsql_mono near;          /* as core/handout.h has it; its clock */
     int64_t recall;                 /* returns still to be closed */
     int64_t needed, held;           /* slots, as the budget was told last */
-    struct dsql_sim_sender *sender; /* its allowance is with it */
+    struct dsql_sim_sender *sender; /* the way to DynamoDB, with the allowance */
     struct dsql_sim_conn *conns;
     struct dsql_sim_event turn, start;
 
@@ -129,14 +129,14 @@ struct dsql_sim_process {
     struct dsql_sim_caller *callers, *first_free; /* all it ever made; those at rest */
     struct dsql_sim_event arrival;
     int64_t in_use;
-    int64_t recorded_open, recorded_in_use; /* as the record has them */
+    int64_t recorded_open, recorded_in_use; /* what the record has of the two last */
     uint32_t hint;
     uint64_t tickets;
 
-    bool full;                                      /* as many open as it wants */
+    bool full;                                      /* the process has as many open as it wants */
     struct dsql_mono started, converged, last_full; /* the world's; converged.ns -1: not yet */
     struct dsql_mono beat_at;      /* when the table last took something from it; the world's */
-    struct dsql_mono silent_until; /* it was silent for longer than the TTL, or is recovering */
+    struct dsql_mono silent_until; /* until then it is silent beyond the TTL, or recovers */
     struct dsql_sim_counts counts;
 };
 
@@ -199,7 +199,7 @@ struct dsql_sim_process *dsql_sim_owner_process(struct dsql_sim_world *world, co
 /* DynamoDB: whether a request gets through, and how long one way takes. */
 enum dsql_sim_fortune {
     DSQL_SIM_ANSWERED,
-    DSQL_SIM_UNHEARD,    /* it was carried out, but the answer never arrives */
+    DSQL_SIM_UNHEARD,    /* the request was carried out, and the answer never arrives */
     DSQL_SIM_NOT_DONE,   /* refused: throttled, or a conflict */
     DSQL_SIM_UNREACHABLE /* no answer, and nothing was done */
 };
@@ -236,16 +236,17 @@ struct dsql_sim_checks {
     int64_t shortest_life_ns, longest_life_ns; /* of connections opened */
     uint64_t lives;
     struct dsql_sim_failure failures[DSQL_SIM_FAILURES_MAX];
-    size_t failure_count; /* also counts those that found no place */
+    size_t failure_count; /* also counts failures that did not fit the list */
 };
 
 void dsql_sim_check_connect(struct dsql_sim_world *world);
 void dsql_sim_check_held(struct dsql_sim_world *world);
-/* The table has taken a request of this owner; and one that takes a block away. */
+/* The table has taken a request of this owner. */
 void dsql_sim_check_beat(struct dsql_sim_process *process);
 /* Both copies of a process may use what it had until both have written. */
 void dsql_sim_check_copied(struct dsql_sim_process *process, struct dsql_sim_process *of,
                            double permits);
+/* The table has taken a request that takes this owner's block away. */
 void dsql_sim_check_taken(struct dsql_sim_world *world, const char *owner_id);
 void dsql_sim_check_open(struct dsql_sim_process *process); /* the number of open ones changed */
 void dsql_sim_check_birth(struct dsql_sim_process *process, const struct dsql_sim_conn *conn);
@@ -268,7 +269,7 @@ struct dsql_sim_level {
 struct dsql_sim_sample {
     struct dsql_mono at;
     struct dsql_sim_level connections;           /* as the cluster counts them */
-    uint64_t attempts, opens, empties, requests; /* so far; requests: to DynamoDB */
+    uint64_t attempts, opens, empties, requests; /* so far; `requests` went to DynamoDB */
     uint64_t discards[DSQL_DISCARDS];
 };
 

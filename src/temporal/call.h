@@ -28,7 +28,7 @@ struct dsql_call {
     size_t before; /* what the transaction had queued before this call */
     struct dsql_result *result;
     struct dsql_err *err;
-    struct dsql_large *larges; /* its large values, in the order of the inputs */
+    struct dsql_large *larges; /* the call's large values, in the order of the inputs */
     size_t large_count;
     void *packs;   /* memory of what shares rows, or an array */
     size_t spared; /* inputs that need no row of their own */
@@ -36,7 +36,7 @@ struct dsql_call {
     bool whole;    /* on the pool, and yet a transaction of several statements */
     bool marked;   /* the result holds tickets */
 
-    void *heap; /* when the room below does not do */
+    void *heap; /* used when the room below is too small */
     struct dsql_param own_params[DSQL_CALL_PARAMS_INLINE + DSQL_CALL_EXTRA_MAX];
     char own_text[DSQL_CALL_TEXT_INLINE];
 };

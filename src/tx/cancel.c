@@ -13,7 +13,7 @@
 
 struct dsql_cancel {
     _Atomic bool fired;
-    int fd; /* never read from, so that it stays readable for everybody */
+    int fd; /* never read from, so that every thread that polls it sees it readable */
     /* Held while they are told: what a watcher does may take the pool's line.lock, never this. */
     pthread_mutex_t lock;
     struct dsql_cancel_watch *watches;

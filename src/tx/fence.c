@@ -102,7 +102,7 @@ enum dsql_rc dsql_auto_fenced_update_on(const struct dsql_source *source, const 
         its = *policy;
     else
         dsql_tx_policy_default(&its);
-    its.single = false; /* it is two statements */
+    its.single = false; /* a read and a write are two statements */
     enum dsql_rc rc = dsql_tx_run_on(source, operation, auto_fenced_body, &a, &its, err);
     free(a.params);
     return rc;

@@ -25,7 +25,7 @@ void dsql_observe_begin(struct dsql_observer *observer, struct dsql_metrics *met
         return;
     observer->operation = dsql_metrics_operation(metrics, operation ? operation : "");
     dsql_gauge_add(metrics, SERIES(observer, active_transactions, .value = 0), 1);
-    /* Looked at first: a line that everybody writes would be a slow one. */
+    /* The flag is read before it is written: a cache line that all threads write would be slow. */
     if (dsql_gauge_value(metrics, DSQL_SERIES(tx_conflicts_alert)) != conflict_alert)
         dsql_gauge_set(metrics, DSQL_SERIES(tx_conflicts_alert), conflict_alert);
 }

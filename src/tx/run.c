@@ -34,7 +34,7 @@ static enum dsql_rc run_body(struct run *run, const struct dsql_work *work)
         run->err = tx->wire.failed;
         return failed;
     }
-    if (run->err.rc != rc) /* it did not say more than the code */
+    if (run->err.rc != rc) /* the body returned a code without a message */
         dsql_err_set(&run->err, rc, "%s", dsql_rc_text(rc));
     return tx->wire.applied ? dsql_wire_fail_applied(&run->err) : rc;
 }

@@ -14,7 +14,7 @@ struct dsql_tx {
     int try_number;
     void *conn;    /* held; NULL before checkout and after the end */
     bool has_wire; /* the wire is open */
-    bool by_hand;  /* its caller began it, and ends it */
+    bool by_hand;  /* the caller began the transaction by dsql_tx_begin(), and ends it */
 };
 
 /* dsql_retry_budget_new() with a clock of its own; NULL: the machine's. */

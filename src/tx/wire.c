@@ -103,7 +103,7 @@ void dsql_wire_rollback(struct dsql_wire *wire)
 {
     if (wire->dead || !is_open(wire))
         return;
-    if (wire->single) { /* its Sync would commit it */
+    if (wire->single) { /* a Sync would commit the statement */
         wire->dead = true;
         return;
     }

@@ -102,7 +102,7 @@ static void take_result(struct dsql_wire *wire, PGresult *result)
             take_error(wire, wire->answered, result);
         } else if (status == PGRES_FATAL_ERROR) {
             (void)dsql_wire_fail_broken(wire);
-        } else { /* it can't be driven from here, and the server goes on with what is behind it */
+        } else { /* COPY and its like: the server goes on with the entries behind */
             (void)dsql_wire_fail_unanswered(wire, DSQL_UNSUPPORTED,
                                             "it wants an exchange that is not supported");
         }

@@ -24,7 +24,7 @@ enum dsql_vis_index {
 struct dsql_vis_attribute {
     const char *name;
     const char *before, *column,
-        *after; /* its value is SQL around a column; TIME in microseconds */
+        *after; /* the value is before + column + after, as SQL; a TIME is in microseconds */
     enum dsql_vis_type type;
     uint32_t oid; /* of that value */
     enum dsql_vis_index index;

@@ -1,6 +1,7 @@
 #include "visibility/eval.h"
 
-enum truth { NO, UNKNOWN, YES }; /* AND is the least of them, OR the greatest */
+/* In this order: AND is the least of its operands, OR the greatest. */
+enum truth { NO, UNKNOWN, YES };
 
 bool dsql_vis_is_counted(const struct dsql_vis_expr *expr, bool *keyword)
 {

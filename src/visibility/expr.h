@@ -70,7 +70,7 @@ struct dsql_vis_value {
 
 struct dsql_vis_node {
     enum dsql_vis_kind kind;
-    size_t end; /* its children stand behind it, up to the node before this one */
+    size_t end; /* the children of this node stand behind it, up to the node before `end` */
     /* Of COMPARE. */
     enum dsql_vis_op op;
     enum dsql_vis_type type;

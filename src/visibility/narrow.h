@@ -22,11 +22,11 @@ DSQL_MUST_USE bool dsql_vis_add_many(struct dsql_vis_path *path);
 /* Whether the scan is of those: all are in bucket 0. */
 bool dsql_vis_is_many(const struct dsql_vis_scan *scan);
 
-/* By (N1). Before anybody looks at what the path covers. */
+/* Narrows by (N1). Called before the filter asks what the path covers. */
 void dsql_vis_keep_to_open(const struct dsql_vis_expr *expr, struct dsql_vis_path *path);
 
-/* By CloseTime and StartTime, and by (N2) and (N3). Where those postings are read, the filter has
- * to look at everything again: they may be of any division and value. */
+/* Narrows by CloseTime and StartTime, and by (N2) and (N3). Where the postings of these are read,
+ * the filter looks at every condition again: the postings may be of any division and value. */
 void dsql_vis_bound(const struct dsql_vis_expr *expr, struct dsql_vis_path *path);
 
 #endif

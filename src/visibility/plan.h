@@ -31,7 +31,7 @@ struct dsql_vis_position {
 struct dsql_vis_ask {
     const struct dsql_vis_expr *expr;
     struct dsql_span namespace_id;
-    const struct dsql_span *divisions; /* those there are; only for a path that does not know its */
+    const struct dsql_span *divisions; /* of the namespace; for a path that names none */
     size_t division_count;
 };
 

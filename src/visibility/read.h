@@ -9,7 +9,7 @@
 struct dsql_visibility;
 
 enum {
-    DSQL_VIS_RUN_COLUMNS = 19, /* those of struct dsql_visibility_run */
+    DSQL_VIS_RUN_COLUMNS = 19, /* one for each member of struct dsql_visibility_run */
     DSQL_VIS_MEMO_REST,        /* as many dsql_vis_columns has: the last one is the memo's rest */
 };
 
