@@ -12,17 +12,17 @@
 #include "dsql/stmt.h"
 
 struct pg_conn;
-struct dsql_prepared;
+struct dsql_tx_prepared;
 
 /* Names of prepared statements begin with it, so that they differ from the program's own. */
-#define DSQL_PREPARED_PREFIX "dsql."
+#define DSQL_TX_PREPARED_PREFIX "dsql."
 
-enum { DSQL_STMT_NAME_MAX = 50, DSQL_PREPARED_NAME_MAX = 63 };
+enum { DSQL_STMT_NAME_MAX = 50, DSQL_TX_PREPARED_NAME_MAX = 63 };
 
 /* The connection's list, made on first use; NULL if there is no memory. */
-struct dsql_prepared *dsql_prepared_of(struct pg_conn *pg);
+struct dsql_tx_prepared *dsql_tx_prepared_of(struct pg_conn *pg);
 
-struct dsql_prepared_key {
+struct dsql_tx_prepared_key {
     uint64_t name, sql;
 };
 
@@ -30,17 +30,17 @@ struct dsql_prepared_key {
  * Looks a statement up and fills in its name on the server. DSQL_OK: it is prepared, or on its way.
  * DSQL_NOT_FOUND: it has to be sent first, then added. DSQL_INVALID: another text has that name.
  */
-DSQL_MUST_USE enum dsql_rc dsql_prepared_find(const struct dsql_prepared *list,
-                                              const struct dsql_stmt *stmt,
-                                              struct dsql_prepared_key *key,
-                                              char name[DSQL_PREPARED_NAME_MAX + 1]);
-DSQL_MUST_USE enum dsql_rc dsql_prepared_add(struct dsql_prepared *list,
-                                             struct dsql_prepared_key key);
+DSQL_MUST_USE enum dsql_rc dsql_tx_prepared_find(const struct dsql_tx_prepared *list,
+                                                 const struct dsql_stmt *stmt,
+                                                 struct dsql_tx_prepared_key *key,
+                                                 char name[DSQL_TX_PREPARED_NAME_MAX + 1]);
+DSQL_MUST_USE enum dsql_rc dsql_tx_prepared_add(struct dsql_tx_prepared *list,
+                                                struct dsql_tx_prepared_key key);
 
 /* The server refused it, or never saw it. */
-void dsql_prepared_drop(struct dsql_prepared *list, struct dsql_prepared_key key);
+void dsql_tx_prepared_drop(struct dsql_tx_prepared *list, struct dsql_tx_prepared_key key);
 
 /* The plans are stale: forget all, and never use these names on the server again. */
-void dsql_prepared_renew(struct dsql_prepared *list);
+void dsql_tx_prepared_renew(struct dsql_tx_prepared *list);
 
 #endif

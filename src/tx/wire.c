@@ -151,7 +151,7 @@ bool dsql_wire_close(struct dsql_wire *wire)
                   PQtransactionStatus(wire->pg) == PQTRANS_IDLE &&
                   PQexitPipelineMode(wire->pg) == 1 && PQsetnonblocking(wire->pg, 0) == 0;
     if (usable && wire->stale_plan)
-        dsql_prepared_renew(dsql_prepared_of(wire->pg));
+        dsql_tx_prepared_renew(dsql_tx_prepared_of(wire->pg));
     for (size_t i = 0; i < wire->len; i++) {
         PQclear(wire->entries[i].result);
         free(wire->entries[i].fence);

@@ -60,7 +60,7 @@ static void take_error(struct dsql_wire *wire, size_t at, const PGresult *result
 {
     const struct dsql_wire_entry *entry = &wire->entries[at];
     if (entry->kind == DSQL_WIRE_PREPARE)
-        dsql_prepared_drop(dsql_prepared_of(wire->pg), entry->prepared);
+        dsql_tx_prepared_drop(dsql_tx_prepared_of(wire->pg), entry->prepared);
     if (PQresultStatus(result) != PGRES_PIPELINE_ABORTED)
         dsql_wire_fail_answered(wire, blamed(wire, at), result);
 }

@@ -112,8 +112,10 @@ static bool is_about_prepared(const struct dsql_wire_entry *entry, const char *s
 {
     bool is_ours = entry->kind == DSQL_WIRE_PREPARE || entry->flags & DSQL_STMT_PREPARE;
     bool is_kind = strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0;
-    const char *at = is_ours && is_kind && message ? strstr(message, DSQL_PREPARED_PREFIX) : NULL;
-    return at && strncmp(at + strlen(DSQL_PREPARED_PREFIX), entry->name, strlen(entry->name)) == 0;
+    const char *at =
+        is_ours && is_kind && message ? strstr(message, DSQL_TX_PREPARED_PREFIX) : NULL;
+    return at &&
+           strncmp(at + strlen(DSQL_TX_PREPARED_PREFIX), entry->name, strlen(entry->name)) == 0;
 }
 
 static bool ends_session(const PGresult *result)

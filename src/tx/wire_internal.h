@@ -39,7 +39,7 @@ struct dsql_wire_entry {
     bool wanted;   /* the result is kept */
     bool answered; /* a result came, be it an error; the NULL behind it may not yet have */
     char name[DSQL_STMT_NAME_MAX + 1];
-    struct dsql_prepared_key prepared;
+    struct dsql_tx_prepared_key prepared;
     struct dsql_fence_note *fence;
     struct pg_result *result;
     int64_t affected;

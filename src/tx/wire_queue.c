@@ -63,25 +63,25 @@ enum dsql_rc dsql_wire_queue_sync(struct dsql_wire *wire)
 /* Queues the Parse of a statement if the connection does not know it; *name is its name there. */
 static enum dsql_rc queue_prepare(struct dsql_wire *wire, const struct dsql_stmt *stmt,
                                   const struct dsql_params *params,
-                                  char name[DSQL_PREPARED_NAME_MAX + 1])
+                                  char name[DSQL_TX_PREPARED_NAME_MAX + 1])
 {
-    struct dsql_prepared *list = dsql_prepared_of(wire->pg);
+    struct dsql_tx_prepared *list = dsql_tx_prepared_of(wire->pg);
     if (!list)
         return no_memory(wire, stmt->name);
-    struct dsql_prepared_key key;
-    enum dsql_rc rc = dsql_prepared_find(list, stmt, &key, name);
+    struct dsql_tx_prepared_key key;
+    enum dsql_rc rc = dsql_tx_prepared_find(list, stmt, &key, name);
     if (rc == DSQL_INVALID)
         return dsql_wire_fail(wire, DSQL_INVALID, stmt->name, "two statements have this name");
     if (!rc)
         return DSQL_OK;
     struct dsql_wire_entry *entry = add_entry(wire, DSQL_WIRE_PREPARE, stmt->name);
-    if (!entry || dsql_prepared_add(list, key) != DSQL_OK)
+    if (!entry || dsql_tx_prepared_add(list, key) != DSQL_OK)
         return no_memory(wire, stmt->name);
     entry->prepared = key;
     rc =
         queued(wire, entry, PQsendPrepare(wire->pg, name, stmt->sql, params->count, params->types));
     if (rc)
-        dsql_prepared_drop(list, key);
+        dsql_tx_prepared_drop(list, key);
     return rc;
 }
 
@@ -89,11 +89,12 @@ enum dsql_rc dsql_wire_queue_statement(struct dsql_wire *wire, const struct dsql
                                        const struct dsql_params *params,
                                        const struct dsql_fence *fence, bool wanted)
 {
-    char name[DSQL_PREPARED_NAME_MAX + 1];
+    char name[DSQL_TX_PREPARED_NAME_MAX + 1];
     bool prepare = stmt->flags & DSQL_STMT_PREPARE;
     enum dsql_verb verb = dsql_verb_of(stmt->sql);
-    if (verb == DSQL_VERB_FORGET && dsql_prepared_of(wire->pg))
-        dsql_prepared_renew(dsql_prepared_of(wire->pg)); /* what is queued behind must know it */
+    if (verb == DSQL_VERB_FORGET && dsql_tx_prepared_of(wire->pg))
+        dsql_tx_prepared_renew(
+            dsql_tx_prepared_of(wire->pg)); /* what is queued behind must know it */
     if (prepare) {
         enum dsql_rc rc = queue_prepare(wire, stmt, params, name);
         if (rc)

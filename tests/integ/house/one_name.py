@@ -22,6 +22,7 @@ SHARED = {
     "id": "base temporal",
     "lease": "core budget",
     "local": "cli local",
+    "names": "local proxy",
     "null": "base tx",
     "login": "local proxy",
     "operation": "tx metrics",
