@@ -19,6 +19,10 @@ for dialect in "${dialects[@]}"; do
 done
 [ $bad = 0 ] || fail "an answer is not the one that was recorded"
 
-cat "$scratch"/today "$scratch"/20* | grep '^|' | while read -r row; do
+# The page has what came out, each row and the sum.
+cat "$scratch"/today "$scratch"/20* | grep '^|' >"$scratch/rows"
+sum=$(sed -E 's/.*\| ([0-9]+) of ([0-9]+) \|$/\1 \2/' "$scratch/rows" | awk '{same += $1; all += $2} END {print same " of " all}')
+grep -qF "$sum pairs are the same" "$SOURCE_DIR/docs/local-fidelity.md" || fail "docs/local-fidelity.md lacks the sum: $sum"
+while read -r row; do
     grep -qF "$row" "$SOURCE_DIR/docs/local-fidelity.md" || fail "docs/local-fidelity.md lacks: $row"
-done
+done <"$scratch/rows"
