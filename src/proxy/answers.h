@@ -37,6 +37,7 @@ enum dsql_answer_purpose {
     DSQL_FOR_PREPARE, /* hidden: what the client's next message needs; its error is the client's */
     DSQL_FOR_CHANGE,  /* hidden: settings are put in place */
     DSQL_FOR_READ,    /* hidden: settings are read back */
+    DSQL_FOR_ASK,     /* hidden: whether there are setters (setters.h) */
     DSQL_FOR_GUARD,   /* hidden: nothing of the client's runs without its settings (guard.h) */
 };
 

@@ -66,6 +66,13 @@ static enum dsql_rc read_base(struct dsql_proxy_role *role, struct dsql_err *err
                           PQresultErrorMessage(result));
     PQclear(result);
     dsql_strbuf_fini(&sql);
+    result = PQexec(pg, dsql_setters_sql); /* what can't be asked is taken as none */
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
+        role->proxy->setters.there |= *PQgetvalue(result, 0, 0) == 't';
+    else
+        dsql_log(role->proxy->log, DSQL_EVENT_PROXY_NO_CATALOGUE,
+                 DSQL_F("detail", (const char *)PQresultErrorMessage(result)));
+    PQclear(result);
     dsql_pool_return(conn);
     return rc;
 }
@@ -91,6 +98,7 @@ enum dsql_rc dsql_proxy_open(struct dsql_proxy *proxy, const struct dsql_proxy_o
         return rc;
     assert(pool_count > 0 && pool_count <= DSQL_PROXY_ROLES);
     proxy->role_count = pool_count;
+    proxy->setters.asked_at = dsql_clock_mono(options->clock);
     for (size_t i = 0; i < pool_count; i++)
         proxy->roles[i] = (struct dsql_proxy_role){.proxy = proxy, .pool = pools[i]};
     dsql_server_init(proxy);

@@ -16,6 +16,7 @@
  *     answers.c      which answers are outstanding, sans I/O
  *     prepared.c     a client's prepared statements on its connection
  *     statements.c   prepared statements that clients share, sans I/O
+ *     setters.c      whether the database has functions and views that change settings
  *     settings.c     the parameters of a session, sans I/O
  *     compat.c       statements of tools that the service refuses for no harm, sans I/O
  *     sql_words.c    what is read off a statement's text; sql_names.c the names in it
@@ -49,6 +50,7 @@
 #include "proxy/handover.h"
 #include "proxy/prepared.h"
 #include "proxy/replay.h"
+#include "proxy/setters.h"
 #include "proxy/settings.h"
 #include "proxy/users.h"
 
@@ -181,6 +183,7 @@ struct dsql_client {
     unsigned tries_failed; /* to put settings in place or to read them, in a row */
     bool pinned;           /* it left something on its connection that can't be moved */
     bool at_home;          /* likewise: its prepared statements, under its own names */
+    bool creates;          /* its transaction has a CREATE or ALTER */
     bool begun;            /* BEGIN is all that its transaction has seen */
     bool fatal_seen;       /* the server said goodbye, and the client has read it */
 };
@@ -239,6 +242,7 @@ struct dsql_proxy {
     pthread_t thread;
     bool served; /* the waker was called by the loop's own thread */
     struct dsql_statements statements;
+    struct dsql_setters setters;
     uint32_t next_pid;
     bool draining;
     bool paused;                      /* no connection is lent */
@@ -324,7 +328,8 @@ bool dsql_relay_is_changing(const struct dsql_client *client);
 void dsql_relay_expect(struct dsql_client *client, struct dsql_answer entry);
 
 /* Statements of the proxy's own, whose answers the client does not get. */
-void dsql_relay_hidden_query(struct dsql_client *client, const char *text);
+void dsql_relay_hidden_query(struct dsql_client *client, struct dsql_span sql,
+                             enum dsql_answer_purpose purpose);
 void dsql_relay_hidden_sync(struct dsql_client *client);
 
 /* reply.c */

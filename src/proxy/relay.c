@@ -24,24 +24,13 @@ void dsql_relay_expect(struct dsql_client *client, struct dsql_answer entry)
         out_of(client)->cut = true;
 }
 
-static void put_hidden_query(struct dsql_client *client, const struct dsql_strbuf *sql,
+void dsql_relay_hidden_query(struct dsql_client *client, struct dsql_span sql,
                              enum dsql_answer_purpose purpose)
 {
-    if (sql->cut)
-        out_of(client)->cut = true;
-    dsql_pg_put_query(out_of(client), dsql_strbuf_span(sql));
+    dsql_pg_put_query(out_of(client), sql);
     dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_QUERY, .purpose = purpose});
     dsql_statement_unref(client->server->unnamed); /* a simple query drops it */
     client->server->unnamed = NULL;
-}
-
-void dsql_relay_hidden_query(struct dsql_client *client, const char *text)
-{
-    char memory[32];
-    struct dsql_strbuf sql;
-    dsql_strbuf_init(&sql, memory, sizeof(memory));
-    dsql_strbuf_add_str(&sql, text);
-    put_hidden_query(client, &sql, DSQL_FOR_PREPARE);
 }
 
 void dsql_relay_hidden_sync(struct dsql_client *client)
@@ -60,14 +49,16 @@ void dsql_relay_settings(struct dsql_client *client, bool read_back)
     if (!read_back || client->state == DSQL_CLIENT_CHECKING)
         dsql_settings_put_change(&sql, server->settings, client->settings);
     if (sql.len > 0) {
-        put_hidden_query(client, &sql, DSQL_FOR_CHANGE);
+        out_of(client)->cut |= sql.cut;
+        dsql_relay_hidden_query(client, dsql_strbuf_span(&sql), DSQL_FOR_CHANGE);
         dsql_settings_unref(server->settings);
         server->settings = dsql_settings_ref(client->settings);
     }
     dsql_strbuf_clear(&sql);
     if (read_back) {
         dsql_settings_put_read(&sql);
-        put_hidden_query(client, &sql, DSQL_FOR_READ);
+        out_of(client)->cut |= sql.cut;
+        dsql_relay_hidden_query(client, dsql_strbuf_span(&sql), DSQL_FOR_READ);
     }
     dsql_strbuf_fini(&sql);
 }
@@ -111,7 +102,7 @@ static bool begin_again(struct dsql_client *client)
 {
     if (!client->begun || client->tx != DSQL_PG_IN_TX || client->answers.count > 0)
         return false;
-    dsql_relay_hidden_query(client, "ROLLBACK");
+    dsql_relay_hidden_query(client, DSQL_SPAN("ROLLBACK"), DSQL_FOR_PREPARE);
     return true;
 }
 

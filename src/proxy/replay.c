@@ -449,7 +449,7 @@ static void abort_run(struct dsql_client *client)
     if (client->segment_open || client->answers.skipping)
         dsql_relay_hidden_sync(client);
     client->segment_open = client->segment_commits = client->answers.skipping = false;
-    dsql_relay_hidden_query(client, "ROLLBACK");
+    dsql_relay_hidden_query(client, DSQL_SPAN("ROLLBACK"), DSQL_FOR_PREPARE);
 }
 
 /* All that was sent is answered: whether it went as in the first run. Between two parts the

@@ -198,6 +198,8 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
         settings_failed(server, piece);
         return;
     }
+    if (next && next->purpose == DSQL_FOR_ASK)
+        return; /* asked again later; what was known stays */
     put_error(client, next, piece);
     if (next && next->late)
         dsql_replay_error(client, piece->body);
@@ -215,6 +217,8 @@ static void note_tag(struct dsql_client *client, const struct dsql_answer *next,
                      struct dsql_span tag)
 {
     dsql_replay_tag(client, tag);
+    client->creates |=
+        dsql_span_starts(tag, DSQL_SPAN("CREATE")) || dsql_span_starts(tag, DSQL_SPAN("ALTER"));
     if (dsql_span_eq(tag, DSQL_SPAN("SET")) || dsql_span_eq(tag, DSQL_SPAN("RESET"))) {
         client->settings_dirty = true;
     } else if (dsql_span_eq(tag, DSQL_SPAN("PREPARE"))) {
@@ -300,6 +304,8 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
         return;
     }
     dsql_strbuf_add(&client->out.bytes, piece->raw);
+    if (client->tx == DSQL_PG_IDLE)
+        dsql_setters_ended(client);
     client->settings_unread |= client->settings_dirty && client->tx == DSQL_PG_IDLE;
 }
 
@@ -334,6 +340,8 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
     struct dsql_err err;
     if (next && next->purpose == DSQL_FOR_READ && piece->type == DSQL_PG_BE_DATA_ROW)
         take_row(server, piece);
+    if (next && next->purpose == DSQL_FOR_ASK && piece->type == DSQL_PG_BE_DATA_ROW)
+        dsql_setters_answer(&client->proxy->setters, piece);
     bool reports = piece->type == DSQL_PG_BE_PARAMETER_STATUS && next && next->cut;
     bool hidden = next && !reports &&
                   (next->purpose != DSQL_FOR_CLIENT || client->state != DSQL_CLIENT_ACTIVE);

@@ -438,7 +438,8 @@ void dsql_server_settle(struct dsql_client *client)
         dsql_client_close(client);
         return;
     }
-    if (client->pinned || client->at_home)
+    if (client->pinned || client->at_home ||
+        dsql_setters_ask(client, dsql_clock_mono(client->proxy->options.clock)))
         return;
     add_count(&client->proxy->counts.transactions);
     add_time(&client->proxy->counts.lent_us, since_ns(client, client->lent_at));
@@ -451,8 +452,9 @@ void dsql_server_leave(struct dsql_client *client)
     if (!server)
         return;
     const struct dsql_answer *next = dsql_answers_head(&client->answers);
-    bool cleaning = next && next->purpose == DSQL_FOR_READ && client->tx == DSQL_PG_IDLE &&
-                    !client->pinned && !client->at_home && !server->doubtful;
+    bool cleaning = next && (next->purpose == DSQL_FOR_READ || next->purpose == DSQL_FOR_ASK) &&
+                    client->tx == DSQL_PG_IDLE && !client->pinned && !client->at_home &&
+                    !server->doubtful;
     if (cleaning)
         return;
     if (!is_idle(client) || client->pinned || client->at_home)

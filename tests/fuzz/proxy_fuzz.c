@@ -327,6 +327,19 @@ static bool run_settings(struct server *server, struct dsql_span text)
     return true;
 }
 
+/* Whether there are setters: now and then there are. */
+static bool run_ask(struct server *server)
+{
+    if (fails(server))
+        return false;
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, DSQL_PG_BE_DATA_ROW);
+    dsql_pg_msg_count(&msg, 1);
+    dsql_pg_msg_value(&msg, (struct dsql_pg_value){.bytes = {chance(2) ? "t" : "f", 1}});
+    dsql_pg_msg_end(&msg);
+    dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
+    return true;
+}
+
 static void put_copy(struct server *server, uint8_t type)
 {
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, type);
@@ -338,10 +351,12 @@ static void put_copy(struct server *server, uint8_t type)
 /* A command of a query or a portal; false: an error, or COPY goes on. */
 static bool run(struct server *server, struct dsql_span text)
 {
-    static const char *const tags[] = {"SELECT 1", "INSERT 0 1", "UPDATE 1", "SHOW",
-                                       "SET",      "RESET",      "PREPARE",  "EXPLAIN"};
+    static const char *const tags[] = {"SELECT 1", "INSERT 0 1", "UPDATE 1", "SHOW",       "SET",
+                                       "RESET",    "PREPARE",    "EXPLAIN",  "CREATE VIEW"};
     if (is_of_settings(text))
         return run_settings(server, text);
+    if (dsql_span_eq(text, dsql_span_of(dsql_setters_sql)))
+        return run_ask(server);
     if (dsql_span_eq_nocase(text, DSQL_SPAN("rollback")) ||
         dsql_span_eq_nocase(text, DSQL_SPAN("commit"))) {
         server->tx = DSQL_PG_IDLE;

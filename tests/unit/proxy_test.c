@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "proxy/answers.h"
+#include "proxy/proxy.h"
 #include "proxy/settings.h"
 #include "proxy/sql_names.h"
 #include "proxy/sql_words.h"
@@ -246,6 +247,27 @@ TEST(names_of_sql)
     }
 }
 
+/* The catalogue says whether there is a setter; until it does, what was created may be one. */
+TEST(what_was_created_may_be_a_setter_until_the_catalogue_is_asked)
+{
+    static struct dsql_proxy proxy;
+    struct dsql_client client = {.proxy = &proxy};
+    struct dsql_pg_piece row = {.last = true, .body = DSQL_SPAN("\0\1\0\0\0\1f")};
+    dsql_setters_ended(&client);
+    assert_false(client.settings_dirty);
+    client.creates = true;
+    dsql_setters_ended(&client);
+    assert_true(client.settings_dirty && proxy.setters.there && !client.creates);
+    dsql_setters_answer(&proxy.setters, &row); /* was asked before that */
+    assert_true(proxy.setters.there);
+    proxy.setters.asked = proxy.setters.made;
+    dsql_setters_answer(&proxy.setters, &row);
+    assert_false(proxy.setters.there);
+    row.body = DSQL_SPAN("\0\1\0\0\0\1t");
+    dsql_setters_answer(&proxy.setters, &row);
+    assert_true(proxy.setters.there);
+}
+
 TEST(places_in_a_made_text_are_told_in_the_clients)
 {
     struct dsql_renames *renames = dsql_renames_new(2);
@@ -287,6 +309,7 @@ int main(void)
         cmocka_unit_test(only_settings_that_differ_are_set),
         cmocka_unit_test(defaults_are_the_clients),
         cmocka_unit_test(names_of_sql),
+        cmocka_unit_test(what_was_created_may_be_a_setter_until_the_catalogue_is_asked),
         cmocka_unit_test(places_in_a_made_text_are_told_in_the_clients),
         cmocka_unit_test(words_of_sql),
     };
