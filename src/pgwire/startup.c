@@ -33,20 +33,51 @@ bool dsql_pg_param_is_option(struct dsql_pg_param param)
     return dsql_span_starts(param.name, DSQL_SPAN("_pq_."));
 }
 
-bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_pg_param *setting)
+/* isspace() of PostgreSQL's, in every locale. */
+static bool is_space(char c)
 {
-    struct dsql_span word;
-    while (rest->len > 0) {
-        dsql_span_cut(dsql_span_trim(*rest), ' ', &word, rest);
-        if (dsql_span_eq(word, DSQL_SPAN("-c")))
-            dsql_span_cut(dsql_span_trim(*rest), ' ', &word, rest);
-        else if (dsql_span_starts(word, DSQL_SPAN("-c")) || dsql_span_starts(word, DSQL_SPAN("--")))
-            word = dsql_span_from(word, 2);
-        dsql_span_cut(word, '=', &setting->name, &setting->value);
-        if (setting->name.len > 0)
-            return true;
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Up to white space that has no backslash before it. A backslash stands for the byte behind it. */
+static bool take_word(struct dsql_span *rest, struct dsql_strbuf *word)
+{
+    dsql_strbuf_clear(word);
+    while (rest->len > 0 && is_space(rest->ptr[0]))
+        *rest = dsql_span_from(*rest, 1);
+    if (rest->len == 0)
+        return false;
+    bool escaped = false;
+    for (; rest->len > 0 && (escaped || !is_space(rest->ptr[0]));
+         *rest = dsql_span_from(*rest, 1)) {
+        escaped = !escaped && rest->ptr[0] == '\\';
+        if (!escaped)
+            dsql_strbuf_add_char(word, rest->ptr[0]);
     }
-    return false;
+    return true;
+}
+
+bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_strbuf *word,
+                          struct dsql_pg_param *setting)
+{
+    if (!take_word(rest, word))
+        return false;
+    struct dsql_span text = dsql_strbuf_span(word);
+    *setting = (struct dsql_pg_param){.name = text};
+    if (dsql_span_eq(text, DSQL_SPAN("-c"))) {
+        (void)take_word(rest, word);
+        text = dsql_strbuf_span(word);
+    } else if (dsql_span_starts(text, DSQL_SPAN("-c")) || dsql_span_starts(text, DSQL_SPAN("--"))) {
+        text = dsql_span_from(text, 2);
+    } else {
+        return true;
+    }
+    if (!dsql_span_cut(text, '=', &setting->name, &setting->value))
+        setting->value = (struct dsql_span){0};
+    for (char *c = word->ptr; c < setting->name.ptr + setting->name.len; c++)
+        if (*c == '-')
+            *c = '_';
+    return true;
 }
 
 bool dsql_pg_startup_must_negotiate(const struct dsql_pg_startup *startup, uint16_t newest_minor)

@@ -5,7 +5,7 @@
 #ifndef DSQL_PGWIRE_STARTUP_H
 #define DSQL_PGWIRE_STARTUP_H
 
-#include "base/span.h"
+#include "base/strbuf.h"
 #include "pgwire/proto.h"
 
 enum dsql_pg_startup_kind {
@@ -62,9 +62,13 @@ bool dsql_pg_params_get(struct dsql_pg_params params, struct dsql_span name,
 /* Parameters whose name begins with _pq_. are options of the protocol, not of the session. */
 bool dsql_pg_param_is_option(struct dsql_pg_param param);
 
-/* Takes the first setting off the value of the parameter `options`: `-c name=value` or
- * `--name=value`; false if there is none left. A setting without a name is passed over. */
-bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_pg_param *setting);
+/* Takes the first setting off the value of the parameter `options`, split as PostgreSQL splits it:
+ * `-c name=value` or `--name=value`, where - in the name is _ and a backslash lets white space into
+ * the value. Without a = the value is a NULL span. What else is there comes as a name that no
+ * parameter has. False if there is none left. The setting is written to *word, of
+ * DSQL_PG_STARTUP_MOST bytes, and holds until the next call. */
+bool dsql_pg_options_next(struct dsql_span *rest, struct dsql_strbuf *word,
+                          struct dsql_pg_param *setting);
 
 /* Whether a server that speaks 3.0 to 3.newest_minor and no protocol option must answer with
  * NegotiateProtocolVersion. */

@@ -355,7 +355,10 @@ static bool take_parameter(struct dsql_client *client, struct dsql_span name,
 static bool take_options(struct dsql_client *client, struct dsql_span options, bool *check)
 {
     struct dsql_pg_param setting;
-    while (dsql_pg_options_next(&options, &setting))
+    char memory[DSQL_PG_STARTUP_MOST];
+    struct dsql_strbuf word;
+    dsql_strbuf_init(&word, memory, sizeof(memory));
+    while (dsql_pg_options_next(&options, &word, &setting))
         if (!take_parameter(client, setting.name, setting.value, check))
             return false;
     return true;

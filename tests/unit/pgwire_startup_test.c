@@ -1,4 +1,5 @@
 /* The packets before the first message, byte by byte as the protocol's manual gives them. */
+#include "pgwire/frame.h"
 #include "pgwire/startup.h"
 #include "support/test.h"
 
@@ -59,17 +60,26 @@ TEST(the_last_of_two_equal_names_counts)
 
 TEST(options_are_settings)
 {
-    struct dsql_span rest = DSQL_SPAN(" -c a=1  -cb=2 --c=x=y -c  d = --");
+    struct dsql_span rest =
+        DSQL_SPAN(" -c a=1  -cb=2 --c=x=y -c\td --e-f=g-h -c i=j\\ \\\\k\\\tl --m=\\"
+                  " n=o -p \\-c q= -c =r -- -c");
     struct dsql_pg_param setting;
     static const struct {
-        const char *name, *value;
-    } expected[] = {{"a", "1"}, {"b", "2"}, {"c", "x=y"}, {"d", ""}};
+        const char *name, *value; /* NULL: none */
+    } expected[] = {{"a", "1"},     {"b", "2"},        {"c", "x=y"},  {"d", NULL},
+                    {"e_f", "g-h"}, {"i", "j \\k\tl"}, {"m", " n=o"}, {"-p", NULL},
+                    {"q", ""},      {"", "r"},         {"", NULL},    {"", NULL}};
+    char memory[DSQL_PG_STARTUP_MOST];
+    struct dsql_strbuf word;
+    dsql_strbuf_init(&word, memory, sizeof(memory));
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        assert_true(dsql_pg_options_next(&rest, &setting));
+        assert_true(dsql_pg_options_next(&rest, &word, &setting));
         assert_span(setting.name, dsql_span_of(expected[i].name));
-        assert_span(setting.value, dsql_span_of(expected[i].value));
+        assert_int_equal(setting.value.ptr == NULL, expected[i].value == NULL);
+        if (expected[i].value)
+            assert_span(setting.value, dsql_span_of(expected[i].value));
     }
-    assert_false(dsql_pg_options_next(&rest, &setting));
+    assert_false(dsql_pg_options_next(&rest, &word, &setting));
 }
 
 TEST(no_parameters_is_a_list_too)

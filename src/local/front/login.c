@@ -40,26 +40,39 @@ static const struct {
     {{"in_hot_standby", 14}, {"off", 3}, false},
 };
 
-/* One -c name=value or --name=value of the startup parameter `options`. */
-static bool check_option(struct dsql_span name, struct dsql_sql_refusal *refusal)
+/* A backslash before each byte at which PostgreSQL would split. */
+static void add_escaped(struct dsql_strbuf *out, struct dsql_span text)
 {
-    return dsql_span_eq(name, DSQL_SPAN("amzn-cluster-id")) ||
-           dsql_sql_setting_check_startup(name, refusal);
+    for (size_t i = 0; i < text.len; i++) {
+        if (strchr(" \t\n\v\f\r\\", text.ptr[i]))
+            dsql_strbuf_add_char(out, '\\');
+        dsql_strbuf_add_char(out, text.ptr[i]);
+    }
 }
 
-static bool check_options(struct dsql_span options, struct dsql_sql_refusal *refusal)
+/* Checks the settings of the startup parameter `options`, and writes anew what PostgreSQL shall
+ * get: it reads nothing but what was judged. */
+static bool take_options(struct dsql_span options, struct dsql_strbuf *out,
+                         struct dsql_sql_refusal *refusal)
 {
     struct dsql_pg_param setting;
-    /* PostgreSQL would split there too. */
-    for (size_t i = 0; i < options.len; i++) {
-        if (options.ptr[i] >= '\t' && options.ptr[i] <= '\r') {
-            dsql_sql_setting_refuse(DSQL_SPAN("options"), refusal);
+    char memory[DSQL_PG_STARTUP_MOST];
+    struct dsql_strbuf word;
+    dsql_strbuf_init(&word, memory, sizeof(memory));
+    while (dsql_pg_options_next(&options, &word, &setting)) {
+        if (dsql_span_eq(setting.name, DSQL_SPAN("amzn_cluster_id")))
+            continue;
+        if (!dsql_sql_setting_check_startup(setting.name, refusal))
             return false;
-        }
+        if (dsql_sql_setting(setting.name) == DSQL_SQL_SETTING_FRONT)
+            continue;
+        dsql_strbuf_add(out, DSQL_SPAN(" -c "));
+        add_escaped(out, setting.name);
+        if (!setting.value.ptr)
+            continue; /* PostgreSQL says that it needs one */
+        dsql_strbuf_add_char(out, '=');
+        add_escaped(out, setting.value);
     }
-    while (dsql_pg_options_next(&options, &setting))
-        if (!check_option(setting.name, refusal))
-            return false;
     return true;
 }
 
@@ -72,9 +85,12 @@ static bool is_name(struct dsql_span s, const char *name)
 static bool take_parameters(struct dsql_session *session, const struct dsql_pg_startup *startup,
                             struct dsql_span user, struct dsql_sql_refusal *refusal)
 {
-    struct dsql_pg_param kept[PARAMS_MAX], param;
+    struct dsql_pg_param kept[PARAMS_MAX + 1], param; /* one for the options */
     struct dsql_pg_params rest = startup->params;
     size_t count = 0;
+    char memory[3 * DSQL_PG_STARTUP_MOST];
+    struct dsql_strbuf options;
+    dsql_strbuf_init(&options, memory, sizeof(memory));
     kept[count++] = dsql_local_secret_param(&session->front->pg->secrets.client);
     /* Once each, as judged here: PostgreSQL must not choose another of two users. */
     kept[count++] = (struct dsql_pg_param){DSQL_SPAN("user"), user};
@@ -84,11 +100,10 @@ static bool take_parameters(struct dsql_session *session, const struct dsql_pg_s
             is_name(param.name, "database"))
             continue;
         if (is_name(param.name, "options")) {
-            if (!check_options(param.value, refusal))
+            dsql_strbuf_clear(&options); /* the last one counts */
+            if (!take_options(param.value, &options, refusal))
                 return false;
-            /* -c amzn-cluster-id is for the front alone. */
-            if (memmem(param.value.ptr, param.value.len, "amzn-cluster-id", 15))
-                continue;
+            continue;
         } else if (!dsql_sql_setting_check_startup(param.name, refusal)) {
             return false;
         }
@@ -102,8 +117,11 @@ static bool take_parameters(struct dsql_session *session, const struct dsql_pg_s
         session->presets = session->presets || !is_name(param.name, "application_name");
         kept[count++] = param;
     }
+    if (options.len > 0)
+        kept[count++] = (struct dsql_pg_param){DSQL_SPAN("options"), dsql_strbuf_span(&options)};
+    session->presets = session->presets || options.len > 0;
     struct dsql_strbuf out;
-    dsql_strbuf_init_heap(&out, (size_t)2 * DSQL_PG_STARTUP_MOST);
+    dsql_strbuf_init_heap(&out, sizeof(memory) + DSQL_PG_STARTUP_MOST);
     dsql_pg_put_startup(&out, kept, count);
     session->startup_len = out.len;
     session->startup = dsql_strbuf_take(&out);

@@ -189,6 +189,11 @@ VALUES = [(21, '!h', 1), (23, '!i', 1), (20, '!q', 1), (700, '!f', 1.5), (701, '
 SEQUENCES += [(f'a value of type {oid}', parse('select $1', types=(oid,))
                + bind((struct.pack(form, value),), formats=(1,), results=(1,)) + describe('P') + execute() + SYNC, 1)
               for oid, form, value in VALUES]
+# Of the startup parameter `options`.
+OPTIONS = ['-c application_name=a\\ b', '-capplication_name=a\\ b', '--application-name=a', '--application_name=a\\\\b',
+           ' -c   application_name=x  ', '-c application_name', '-c search_path=a\\,b\\ ,c', '-c application_name=a=b',
+           '-c timezone=UTC -c timezone=Asia/Tokyo', "-c application_name='q'", '-c\tapplication_name=tab',
+           '-c application_name=a\\', '\\-c application_name=z', '-c application_name=a\\\tb\\\\\\ c', '', ' ']
 
 
 def masked(kind, body):
@@ -206,15 +211,16 @@ def masked(kind, body):
 
 
 class Client:
-    def __init__(self, sock, password):
+    def __init__(self, sock, password, *settings):
         sock.settimeout(600)
         self.sock, self.stream = sock, sock.makefile('rwb')
-        body = struct.pack('!I', 196608) + b'user\0admin\0database\0postgres\0timezone\0UTC\0\0'
+        named = ('user', 'admin', 'database', 'postgres', *settings)
+        body = struct.pack('!I', 196608) + b''.join(text(s) for s in named) + b'\0'
         self.say(struct.pack('!I', len(body) + 4) + body)
         kind, body = self.read()
         if body == struct.pack('!I', 3):
             self.say(message('p', text(password)))
-        self.heard(1)
+        self.greeting = self.heard(1)
 
     def say(self, what):
         self.stream.write(what)
@@ -237,22 +243,23 @@ class Client:
         return found
 
 
-def to_local():
+def to_local(*settings):
     context = ssl.create_default_context(cafile=os.environ['PGSSLROOTCERT'])
     sock = socket.create_connection(('127.0.0.1', int(os.environ['PGPORT'])))
     sock.sendall(struct.pack('!II', 8, 80877103))
     assert sock.recv(1) == b'S'
-    return Client(context.wrap_socket(sock, server_hostname=os.environ['PGHOST']), os.environ['PGPASSWORD'])
+    return Client(context.wrap_socket(sock, server_hostname=os.environ['PGHOST']), os.environ['PGPASSWORD'],
+                  *settings)
 
 
-def to_postgres():
+def to_postgres(*settings):
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(sys.argv[1])
-    return Client(sock, '')
+    return Client(sock, '', *settings)
 
 
 def answers(connect, messages, readies):
-    client = connect()
+    client = connect('timezone', 'UTC')
     client.say(query('drop table if exists wire', TABLE))
     client.heard(2)
     client.say(messages + query("select 'the end'"))
@@ -262,12 +269,35 @@ def answers(connect, messages, readies):
     return found
 
 
+def settings(connect, options):
+    client = connect('timezone', 'UTC', 'options', options)
+    if client.greeting[-1][0] == 'Z':
+        client.say(query('select ' + ', '.join(f"current_setting('{name}')" for name in
+                                               ('application_name', 'search_path', 'timezone'))))
+        found = client.heard(1)
+    else:
+        found = [part for part in client.greeting if part[0] == 'E']
+    client.stream.close()
+    client.sock.close()
+    return found
+
+
+def compare(what, local, postgres):
+    if local == postgres:
+        return 0
+    print(f'{what}:')
+    for side, found in (('dsql local', local), ('PostgreSQL', postgres)):
+        print(f'  {side}:', ' '.join(str(part)[:200] for part in found[:12]))
+    return 1
+
+
 different = 0
 for what, messages, readies in SEQUENCES:
-    local, postgres = answers(to_local, messages, readies), answers(to_postgres, messages, readies)
-    if local != postgres:
-        different += 1
-        print(f'{what}:')
-        for side, found in (('dsql local', local), ('PostgreSQL', postgres)):
-            print(f'  {side}:', ' '.join(str(part)[:200] for part in found[:12]))
+    different += compare(what, answers(to_local, messages, readies), answers(to_postgres, messages, readies))
+for options in OPTIONS:
+    different += compare(f'the options {options!r}', settings(to_local, options), settings(to_postgres, options))
+# The name of a cluster is for the front alone, and takes nothing else with it.
+tokyo = '-c timezone=Asia/Tokyo'
+different += compare('the name of a cluster', settings(to_local, f'-c amzn-cluster-id=x {tokyo}'),
+                     settings(to_postgres, tokyo))
 sys.exit(different > 0)
