@@ -2,9 +2,19 @@
  * aws: what this library must speak of AWS: signatures (SigV4), credentials, the DSQL token, the
  * DynamoDB API. It sees base, core, config and metrics.
  *
+ *     credentials.c    keys and their refresh, in one thread; chain.c the places they come from:
+ *                      provider_metadata.c, provider_profile.c
+ *     aws_env.c, profile.c, ini.c, process.c, keys.c, keys_json.c, sts.c, sts_xml.c
+ *                      what these places need
+ *     token.c, token_cache.c, endpoint.c    the DSQL token, and the names of clusters
+ *     dynamodb.c, dynamodb_reply.c          the DynamoDB API
+ *     http.c, sigv4.c, uri.c, amz_time.c    a request, its signature, and how both are spelled
+ *
  * This header is AWS Signature Version 4, made of pure functions: no clock, no network. A request
- * is signed in one of two forms: header form   the signature travels in an Authorization header
- * dsql_sigv4_sign() query form    it travels in the query string ("presigned") dsql_sigv4_presign()
+ * is signed in one of two forms:
+ *
+ *     dsql_sigv4_sign()       the signature is in an Authorization header
+ *     dsql_sigv4_presign()    the signature is in the query string
  *
  * Words: the *canonical request* is the request in the one spelling both sides agree on; the
  * *string to sign* is its hash with time and scope; the *scope* is day/region/service/aws4_request.

@@ -2,6 +2,12 @@
  * base: memory, text, time, randomness, logging, histograms, heaps, secrets. It knows nothing of
  * databases and takes no decisions; every other folder may use it, and it uses none of them.
  *
+ *     span.c, strbuf.c, utf8.c, shown.c, nearest.c    text
+ *     time.c, clock.c, duration.c                     moments, waiting, "15m"
+ *     heap.c, hist.c, grow.c, flat.c                  structures; queue.h and link.h are lists
+ *     log.c, err.c, secret.c                          lines, errors, what no line may show
+ *     rng.c, thread.c, fork.c                         randomness, threads, children
+ *
  * This header holds the few macros that all of them share.
  */
 #ifndef DSQL_BASE_DEFS_H

@@ -3,6 +3,13 @@
  * answers are core's (core/allowance.h), shared among the pools of this process (ledger.h) and, if
  * they are a fleet's, brought from a table (fleet.h).
  *
+ *     budget.c          a pool's handle
+ *     ledger.c          one allowance for a cluster, shared among the pools of this process
+ *     fleet.c           the thread that carries a fleet's requests to DynamoDB; fleet_blocks.c and
+ *                       fleet_leases.c the two protocols
+ *     registry_codec.c, lease_items.c    the items of either protocol
+ *     table.c           the table as an operator sees it, for `dsql budget`
+ *
  * Words: *slots* are the connections a process may hold, *permits* the connects it may make. An
  * opener asks for slots at the beginning of a turn, and once more if connections have begun to age
  * in it. An open then takes address, token, permit and connect, in this

@@ -1,6 +1,17 @@
 /*
- * cli: the one binary. One file per subcommand; this header is the shape of the table that the
- * option parser, `--help`, the man pages and shell completion all read.
+ * cli: the one binary, a file for each command.
+ *
+ *     main.c, commands.c, args.c          the table of commands, and the option parser
+ *     cmd_*.c                             a command each
+ *     help.c, man_page.c, reference.c     what the tables look like to people
+ *     up_*.c, local_*.c, proxy_*.c, doctor_*.c    parts of these commands
+ *     httpd.c, http_host.c, pages.c, status*.c, serving.c    the HTTP endpoint and its pages
+ *     alerts.c, dashboard.c, promql.c     what Prometheus and Grafana read
+ *     cluster.c, fetch_keys.c, schema_connect.c   which cluster, whose keys, a connection
+ *     trace_file.c                        a recording as memory
+ *
+ * This header is the shape of the table that the option parser, `--help`, the man pages and shell
+ * completion all read.
  */
 #ifndef DSQL_CLI_COMMAND_H
 #define DSQL_CLI_COMMAND_H

@@ -2,6 +2,8 @@
  * config: the one table of settings. Environment in, a valid configuration out, always, plus a
  * report of everything that was not as it should be. Prints itself for `dsql config`, `dsql help
  * config` and the reference docs. It does not read the environment on its own and logs nothing.
+ * settings.def has the rows, table.c makes the table of them, load.c reads, rules.c says what
+ * depends on several settings.
  */
 #ifndef DSQL_CONFIG_CONFIG_H
 #define DSQL_CONFIG_CONFIG_H

@@ -1,8 +1,5 @@
 /*
- * core: policy without I/O. Threads, sockets, clocks and randomness stay outside; time is passed
- * in. The daemons and the simulator run this same code. It sees nothing but base.
- *
- * This header is a token bucket: `burst` tokens to begin with, `rate` more each second, never above
+ * A token bucket: `burst` tokens to begin with, `rate` more each second, never above
  * `burst`. The level is kept in units of 1/DSQL_S token, so that no rate is lost to rounding.
  * A user that needs parts of a token counts in thousandths.
  *

@@ -1,8 +1,22 @@
 /*
- * The keeper: what a process does about its connections, decided without I/O. It says when to open
- * one and why, which to close and for what reason, when to ask for a permit, and how long to sleep.
- * A *driver* carries that out: the pool's opener thread with sockets and real time, the simulator
- * with a model and virtual time. Neither decides anything.
+ * core: policy without I/O. Threads, sockets, clocks and randomness stay outside; time is passed
+ * in. The pool and the simulator run this same code. It sees nothing but base.
+ *
+ *     keeper*.c       what a process does about its connections (_pace: how many and how fast;
+ *                     _call, _trace: its calls as values, and as a recording)
+ *     slots.c, ready_set.c, lifetime.c, handout.h    the connections: states, who may have one
+ *     refill.c, backoff.c, connect_error.c           when to try again after a failure
+ *     solo.c, blocks*.c, leases*.c                   the allowance (allowance.h) of a process
+ *                     alone, and of one in a fleet, by either protocol
+ *     registry.c, permit_plan.c                      the item that `blocks` shares, and its flows
+ *     bucket.c, permits.c, fallback.c                connects a second
+ *     classify.c, retry.c                            what an answer means; what is run again
+ *     refresh.c, snowflake.c                         what expires; ids that grow with time
+ *
+ * This header is the keeper: what a process does about its connections, decided without I/O. It
+ * says when to open one and why, which to close and for what reason, when to ask for a permit, and
+ * how long to sleep. A *driver* carries that out: the pool's opener thread with sockets and real
+ * time, the simulator with a model and virtual time. Neither decides anything.
  *
  * The driver begins a turn with dsql_keeper_turn(), then asks dsql_keeper_next() for one step after
  * the other and carries each out, until the step is SLEEP. Some steps ask something, and are

@@ -1,7 +1,8 @@
 /*
  * metrics: the one table of metrics and the registry behind dsql/metrics.h. Recording takes no
  * lock, allocates nothing and is safe from any thread; registering an operation and reading the
- * text may allocate.
+ * text may allocate. metrics.def has the rows, table.c makes the table of them, registry.c counts,
+ * text.c prints.
  *
  *     dsql_counter_add(m, DSQL_SERIES(reservoir_discards, .value = DSQL_DISCARD_REASON_BROKEN), 1);
  */

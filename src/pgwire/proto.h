@@ -16,7 +16,7 @@
  * the SQLSTATE and, where PostgreSQL has a text for the case, its text, so that a front can answer
  * as PostgreSQL would.
  *
- * This header names the messages.
+ * This header names the messages (proto.c).
  */
 #ifndef DSQL_PGWIRE_PROTO_H
 #define DSQL_PGWIRE_PROTO_H

@@ -1,7 +1,8 @@
 /*
- * The schemas under schema/dsql/v12, which are part of the program: Temporal's store and its
- * visibility. Each is taken apart into steps and brought into a cluster, and has a version of its
- * own.
+ * schema: the schemas under schema/dsql/v12, which are part of the program: Temporal's store and
+ * its visibility (text.c), brought into a cluster (db.c, columns.c) and compared with it (verify.c;
+ * pool.c on a connection of the pool). Each is taken apart into steps and brought into a cluster,
+ * and has a version of its own.
  *
  * One step is one transaction (the service takes one DDL at a time), every step may be repeated,
  * and the version is written last: a process that was killed at any point starts again and ends in

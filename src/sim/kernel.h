@@ -2,6 +2,15 @@
  * sim: the fleet on paper. A world of processes, a cluster and a DynamoDB, in virtual time; every
  * process runs src/core itself. No threads, no clocks, no sockets.
  *
+ *     kernel.c      events in their order
+ *     world.h       the parts of a run: world.c, cluster.c, process.c, workload.c, budget_*.c,
+ *                   post.c, dynamodb.c, latency.c, checks.c, record.c
+ *     scenario.c    a scenario, with shape.c, shape_set.c, library.c; draw.c draws one
+ *     summary.c     what a run says, with assertions.c, html.c, chart.c
+ *     plan.c        what-if, from a few numbers
+ *     replay.c      a recording done again, with replay_page.c
+ *     origin.c      a run that begins in a recording, with resume.c, origin_report.c
+ *
  * This header is the kernel: events that happen one after the other, in the order of their times
  * and, at one time, in the order they were asked for. The same seed gives the same run, to the last
  * bit: nothing here looks at an address, a clock or a hash.

@@ -7,12 +7,14 @@
  * composed of these methods in Go, by Temporal's own store under a plan
  * (integrations/temporal/dsql/plan.go), and comes here as one script (script.c).
  *
- *     ops      what an operation is                choice   which of its statements is meant
- *     values   inputs to parameters                result   rows to results
- *     tokens   what a transaction remembers        store    the handle, the probe, transactions
- *     script   many calls as one transaction in one round trip
- *     large    values that do not fit a column     pack     many tasks in one row
- *     gather   many inputs as one array
+ *     ops.c        what an operation is            choice.c    which of its statements is meant
+ *     values.c     inputs to parameters            result.c    rows to results
+ *     tokens.c     what a transaction remembers    describe.c  a fence in words
+ *     store.c      the handle, the probe, transactions
+ *     script.c     many calls as one transaction in one round trip
+ *     large*.c     values that do not fit a column; schema_deep.c compares them with their parts
+ *     pack.c       many tasks in one row           gather.c    many inputs as one array
+ *     key.c        bytes and long ids in keys      acquired.c  shards that are acquired anew
  */
 #ifndef DSQL_TEMPORAL_TABLE_H
 #define DSQL_TEMPORAL_TABLE_H

@@ -1,4 +1,23 @@
-/* Between the files of this folder: a transaction, and running one on any source. */
+/*
+ * tx: transactions, and what became of each. Programs see dsql/tx.h, dsql/stmt.h, dsql/script.h and
+ * dsql/retry.h.
+ *
+ *     run.c          a transaction, again as long as the policy says so
+ *     tx.c           one transaction: a connection, a wire on it, what the caller may do
+ *     script.c       all statements of a transaction in one message
+ *     fence.c        fenced updates that are transactions of their own
+ *     operation.c    an operation whose tries the caller drives
+ *     pool_tx.c      all of these on the pool: source.h is where connections come from
+ *     wire*.c        one transaction on one connection: what is queued, sent, answered
+ *     prepared.c     which statements a connection has prepared
+ *     params.c, rows.c, verb.c     parameters, answers, and what a statement is
+ *     condition.c    what is said of a fence that did not hold; blame.h whose failure it is
+ *     retry.c        core's policy of retries with a clock, randomness and a lock
+ *     cancel.c, wait.c             ending a wait, and waiting
+ *     observe.c      what the metrics and the log are told
+ *
+ * This header is between the files of this folder: a transaction, and running one on any source.
+ */
 #ifndef DSQL_TX_TX_INTERNAL_H
 #define DSQL_TX_TX_INTERNAL_H
 

@@ -1,4 +1,21 @@
-/* The handle, between the files of this folder. */
+/*
+ * visibility: Temporal's visibility in the cluster. docs/visibility.md has the tables.
+ *
+ * Words: a run is a row. A *posting* is a row for one value of a search attribute of a run.
+ * *Counters* are rows whose sum is how many runs of a status a namespace has. A *tombstone* is the
+ * row of a run that was deleted.
+ *
+ *     store.c       the handle, and what all writes have in common
+ *     record.c      the writes; attributes.c, attributes_json.c and keys.c make their values
+ *     list.c, count.c, read.c, page.c, token.c    the reads: pages, counts, where a list goes on
+ *     expr.c        a query's condition; filter.c makes SQL of it, eval.c asks the counters
+ *     path.c, narrow.c, ranges.c                  which indexes a query reads, from where to where
+ *     plan.c, sql.c, shapes.c, attribute.c        its statements
+ *     compact.c, measure.c                        counters summed up, and their gauges
+ *     check.c, check_run.c, check_counts.c        rows, postings and counters compared and mended
+ *
+ * This header is the handle, between the files of this folder.
+ */
 #ifndef DSQL_VISIBILITY_VISIBILITY_H
 #define DSQL_VISIBILITY_VISIBILITY_H
 

@@ -1,6 +1,8 @@
 """One name stands for one thing: the word behind `dsql_` belongs to one folder of src/, a tag to one struct, and the
-letters of numbered rules to one file.     one_name.py SOURCE_DIR"""
+letters of numbered rules to one file. And each folder of src/ has one header that says what the folder is ("core: ...") and
+names its files.     one_name.py SOURCE_DIR"""
 import collections
+import fnmatch
 import pathlib
 import re
 import sys
@@ -100,6 +102,23 @@ def rules():
                 for mark, names in sorted(cited.items()) if mark not in known)
 
 
-bad = [*words(), *tags(), *rules()]
+def heads():
+    """Folders without a header that says what they are, and files that this header does not name."""
+    for folder in sorted(path for path in (ROOT / "src").glob("*") if path.is_dir()):
+        found = {path: re.match(r"/\*.*?\*/", path.read_text(), re.S) for path in folder.glob("*.h")}
+        homes = {path: head.group(0) for path, head in found.items() if head and re.match(rf"/\*\s*(\* )?{folder.name}: ", head.group(0))}
+        if folder.name == "local":
+            continue  # its parts are folders: local.h
+        if len(homes) != 1:
+            yield f"src/{folder.name}: {len(homes)} headers begin with '{folder.name}: ', and not one"
+            continue
+        (path, head), = homes.items()
+        named = re.findall(r"([\w*]+)\.[ch]\b", head)
+        for file in sorted(folder.glob("*.c")):
+            if not any(fnmatch.fnmatch(file.stem, pattern) for pattern in named):
+                yield f"{path.relative_to(ROOT)} does not name {file.name}"
+
+
+bad = [*words(), *tags(), *rules(), *heads()]
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))

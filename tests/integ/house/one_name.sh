@@ -20,3 +20,6 @@ wrong 'struct dsql_house {' 'enum dsql_house {' 'dsql_house is a word of aws'
 wrong 'struct dsql_house {' 'struct dsql_house {' 'struct dsql_house is in src/aws/x.h, src/core/y.h'
 wrong '/* (Q1) a door is shut; (Q2) a key fits. */' '/* (Q1) a tree is green. */' '(Q1) is a rule of src/aws/x.h, src/core/y.h'
 wrong '/* (Q1) a door is shut. */' '/* As (Q3) says. */' '(Q3) is cited in src/core/y.h, and is the rule of no file'
+touch "$scratch/tree/src/aws/key.c"
+wrong '/* aws: a house. x.c is its door. */' '/* A garden. */' 'src/aws/x.h does not name key.c' \
+    "src/core: 0 headers begin with 'core: '"
