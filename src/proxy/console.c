@@ -141,13 +141,9 @@ static void show_pools(struct dsql_client *client, struct table *table)
 }
 
 /* Averages over a period are not kept: they are 0. */
-static void show_stats(struct dsql_client *client, struct table *table)
+static void totals(struct dsql_client *client, struct table *table)
 {
     const struct dsql_proxy *proxy = client->proxy;
-    begin(table, client,
-          "database,total_xact_count#,total_query_count#,total_received#,total_sent#,"
-          "total_xact_time#,total_query_time#,total_wait_time#,avg_xact_count#,avg_query_count#,"
-          "avg_recv#,avg_sent#,avg_xact_time#,avg_query_time#,avg_wait_time#");
     text(table, proxy->roles[0].pool->options.connection.database);
     number(table, read_count(&proxy->counts.transactions));
     number(table, read_count(&proxy->counts.statements));
@@ -156,6 +152,33 @@ static void show_stats(struct dsql_client *client, struct table *table)
     number(table, read_count(&proxy->counts.lent_us));
     number(table, read_count(&proxy->counts.answering_us));
     number(table, read_count(&proxy->counts.waited_us));
+}
+
+static void show_stats(struct dsql_client *client, struct table *table)
+{
+    begin(table, client,
+          "database,total_xact_count#,total_query_count#,total_received#,total_sent#,"
+          "total_xact_time#,total_query_time#,total_wait_time#,avg_xact_count#,avg_query_count#,"
+          "avg_recv#,avg_sent#,avg_xact_time#,avg_query_time#,avg_wait_time#");
+    totals(client, table);
+    numbers(table, 7);
+    end_row(table);
+}
+
+#define STATS_COLUMNS                                                                              \
+    "database,xact_count#,query_count#,bytes_received#,bytes_sent#,xact_time#,query_time#,wait_time#"
+
+static void show_stats_totals(struct dsql_client *client, struct table *table)
+{
+    begin(table, client, STATS_COLUMNS);
+    totals(client, table);
+    end_row(table);
+}
+
+static void show_stats_averages(struct dsql_client *client, struct table *table)
+{
+    begin(table, client, STATS_COLUMNS);
+    text(table, client->proxy->roles[0].pool->options.connection.database);
     numbers(table, 7);
     end_row(table);
 }
@@ -386,8 +409,8 @@ static void show_version(struct dsql_client *client, struct table *table)
 static void show_help(struct dsql_client *client, struct table *table)
 {
     begin(table, client, "command");
-    text(table, "SHOW POOLS | CLIENTS | SERVERS | STATS | CONFIG | DATABASES | USERS | LISTS | "
-                "VERSION | HELP; PAUSE; RESUME; RELOAD");
+    text(table, "SHOW POOLS | CLIENTS | SERVERS | STATS | STATS_TOTALS | STATS_AVERAGES | CONFIG | "
+                "DATABASES | USERS | LISTS | VERSION | HELP; PAUSE; RESUME; RELOAD");
     end_row(table);
 }
 
@@ -395,9 +418,17 @@ static const struct {
     const char *what;
     void (*show)(struct dsql_client *client, struct table *table);
 } shows[] = {
-    {"pools", show_pools},     {"stats", show_stats},   {"databases", show_databases},
-    {"users", show_users},     {"lists", show_lists},   {"clients", show_clients},
-    {"servers", show_servers}, {"config", show_config}, {"version", show_version},
+    {"pools", show_pools},
+    {"stats", show_stats},
+    {"databases", show_databases},
+    {"users", show_users},
+    {"lists", show_lists},
+    {"clients", show_clients},
+    {"servers", show_servers},
+    {"config", show_config},
+    {"version", show_version},
+    {"stats_totals", show_stats_totals},
+    {"stats_averages", show_stats_averages},
     {"help", show_help},
 };
 

@@ -10,6 +10,9 @@ header() { console -c "$1" | head -1; }
 
 same "$(header 'SHOW POOLS;')" 'database user cl_active cl_waiting cl_active_cancel_req cl_waiting_cancel_req sv_active sv_active_cancel sv_being_canceled sv_idle sv_used sv_tested sv_login maxwait maxwait_us pool_mode'
 same "$(header 'show stats')" 'database total_xact_count total_query_count total_received total_sent total_xact_time total_query_time total_wait_time avg_xact_count avg_query_count avg_recv avg_sent avg_xact_time avg_query_time avg_wait_time'
+# pgbouncer_exporter asks for this one, too.
+same "$(header 'show stats_totals')" 'database xact_count query_count bytes_received bytes_sent xact_time query_time wait_time'
+same "$(header 'show stats_averages')" 'database xact_count query_count bytes_received bytes_sent xact_time query_time wait_time'
 same "$(header 'show databases')" 'name host port database force_user pool_size min_pool_size reserve_pool pool_mode max_connections current_connections paused disabled'
 same "$(header 'show lists')" 'list items'
 same "$(header 'show config')" 'key value default changeable'
