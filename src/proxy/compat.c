@@ -212,6 +212,14 @@ static bool are_harmless_modes(struct dsql_span text, bool *read_only)
     return any;
 }
 
+/* SET TRANSACTION with modes that a transaction has anyway. */
+static bool is_harmless_transaction(struct dsql_span text)
+{
+    bool read_only = false;
+    return dsql_sql_begins(text, "set", &text) && dsql_sql_begins(text, "transaction", &text) &&
+           are_harmless_modes(text, &read_only) && !read_only;
+}
+
 /* LOCK TABLE ... IN ACCESS SHARE MODE: a lock that stops DDL only. */
 static bool is_harmless_lock(struct dsql_span text)
 {
@@ -276,6 +284,9 @@ static void replace_one(struct dsql_span statement, bool simple, struct dsql_str
     } else if (is_unlock_all(statement)) {
         dsql_strbuf_add_str(out, "SELECT ''::text AS pg_advisory_unlock_all");
         count(compat, DSQL_COMPAT_KIND_UNLOCK);
+    } else if (is_harmless_transaction(statement)) {
+        dsql_strbuf_add_str(out, DOES_NOTHING);
+        count(compat, DSQL_COMPAT_KIND_TRANSACTION);
     } else if (simple && is_unlisten_all(statement)) {
         dsql_strbuf_add_str(out, DOES_NOTHING);
         count(compat, DSQL_COMPAT_KIND_UNLISTEN);
@@ -320,12 +331,18 @@ static bool replace_alone(struct dsql_span text, struct dsql_strbuf *out,
 
 static bool may_begin(struct dsql_span text)
 {
-    static const char *const words[] = {"set", "reset", "select", "lock", "unlisten", "close"};
+    static const char *const words[] = {"set",   "reset",  "lock",  "unlisten",
+                                        "close", "select", "begin", "start"};
     struct dsql_span rest;
-    for (size_t i = 0; i < DSQL_COUNT_OF(words); i++)
-        if (dsql_sql_begins(text, words[i], &rest))
-            return i != 2 || dsql_sql_mentions(rest, "set_config") ||
+    for (size_t i = 0; i < DSQL_COUNT_OF(words); i++) {
+        if (!dsql_sql_begins(text, words[i], &rest))
+            continue;
+        if (strcmp(words[i], "select") == 0)
+            return dsql_sql_mentions(rest, "set_config") ||
                    dsql_sql_mentions(rest, "pg_advisory_unlock_all");
+        bool begins = strcmp(words[i], "begin") == 0 || strcmp(words[i], "start") == 0;
+        return !begins || memchr(rest.ptr, ';', rest.len) != NULL;
+    }
     return false;
 }
 
