@@ -698,10 +698,11 @@ static void world_end(void)
     dsql_proxy_fini(&w.proxy);
 }
 
-static bool reads_settings(const struct client *client)
+/* The proxy asks something for itself, behind the client's transaction. */
+static bool is_asking(const struct client *client)
 {
     const struct dsql_answer *next = dsql_answers_head(&client->is->answers);
-    return next && next->purpose == DSQL_FOR_READ;
+    return next && (next->purpose == DSQL_FOR_READ || next->purpose == DSQL_FOR_ASK);
 }
 
 /* Queries that wait for each other are answered one at a time. */
@@ -710,7 +711,7 @@ static void settle_all(const struct client *client)
     settle();
     for (int i = 0;
          i < STEPS && !is_gone(client) &&
-         (client->is->held.len > 0 || dsql_replay_is_running(client->is) || reads_settings(client));
+         (client->is->held.len > 0 || dsql_replay_is_running(client->is) || is_asking(client));
          i++)
         settle();
 }
