@@ -31,7 +31,7 @@ struct dsql_lease_item {
 /* False if it is no lease. */
 bool dsql_lease_read(const json_t *item, struct dsql_lease_item *lease);
 
-/* Where the items are, whose they are, and by which clock. */
+/* The table and owner of the items, and the clock that dates them. */
 struct dsql_lease_place {
     const char *table, *endpoint, *service, *owner;
     int64_t connections, headroom, rate; /* of the cluster */

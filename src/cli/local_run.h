@@ -24,7 +24,7 @@
     {"burst", 0, "N", "new connections at once after a quiet time (1000)"},                         \
     {"max-connections", 0, "N", "open connections (10000)"},                                        \
     {"max-logins", 0, "N", "connections that have not logged in yet; at this number the oldest gives way (1000)"}, \
-    {"login-time", 0, "DURATION", "who has not logged in by then is dropped (1m)"},                \
+    {"login-time", 0, "DURATION", "how long a client may take to log in (1m)"},                \
     {"lifetime", 0, "DURATION", "a connection is closed at this age (1h)"},                         \
     {"transaction-age", 0, "DURATION", "the longest transaction (5m)"},                             \
     {"time-scale", 0, "N", "the endpoint's clock runs N times as fast: 60 makes an hour a minute"}, \

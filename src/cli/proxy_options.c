@@ -137,7 +137,7 @@ static enum dsql_rc check_endpoint(const struct dsql_pool_options *pool, struct 
     return DSQL_INVALID;
 }
 
-/* What says who may come in, and from where. */
+/* The options about clients: which users, and from where. */
 static bool read_entry(const struct dsql_args *args, struct dsql_proxy_setup *setup,
                        struct dsql_err *err)
 {

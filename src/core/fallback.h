@@ -13,7 +13,7 @@
 struct dsql_fallback_config {
     int64_t after_ns;          /* away for so long; 0: never */
     int64_t processes;         /* that share */
-    int64_t connections, rate; /* what they share */
+    int64_t connections, rate; /* the cluster's, which all processes share */
 };
 
 struct dsql_fallback {

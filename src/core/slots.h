@@ -6,7 +6,7 @@
  *     EMPTY -> OPENING -> OPEN -> CLOSING -> EMPTY
  *
  * Whether an open slot is ready or in use is not in the book: the ready set knows, which many
- * threads change. A slot that is taken out of the ready set belongs to who took it.
+ * threads change. A slot that is taken out of the ready set belongs to the thread that took it.
  *
  * An open connection whose replace_at has passed is *aging*: it is still handed out, but does not
  * count towards what is wanted any more, so that its successor is opened first. Those that count

@@ -14,8 +14,8 @@
 
 #include "pool/pool.h"
 
-/* Finds what attempts need, and tells the keeper, who has asked for it: it is there, or not yet, or
- * its failure, which is noted. */
+/* Finds address and token, and answers the keeper's PREPARE: they are there, they are not there
+ * yet, or they failed, which is noted. */
 void dsql_attempt_prepare(struct dsql_pool *pool, struct dsql_mono now,
                           char address[DSQL_RESOLVED_SIZE], struct dsql_secret *token);
 

@@ -57,8 +57,8 @@ struct dsql_conn {
     _Alignas(DSQL_CACHE_LINE) PGconn *pg;
     struct dsql_pool *pool;
     _Atomic int64_t usable_until; /* ns; or DSQL_HANDOUT_HUNG_UP */
-    _Atomic uint64_t turns; /* checkouts and returns of the slot; odd: checked out. Written by who
-                               holds it, never set back: handles of earlier connections end too */
+    _Atomic uint64_t turns; /* checkouts and returns of the slot; odd: checked out. Written by its
+                               holder, never set back: handles of earlier connections end too */
     uint32_t slot;
     uint8_t why;
     int64_t dies_at;

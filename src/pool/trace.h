@@ -1,9 +1,9 @@
 /*
  * The flight recorder: what the keeper was told and what it said, in a ring in a file
  * (core/keeper_trace.h). A thread that tells the keeper something adds to a buffer in memory, under
- * the lock he holds anyway and without a system call; a thread of the recorder writes the buffer
- * out a few times a second. When the disk is too slow the recording has a gap, and never the pool a
- * delay.
+ * the lock that it holds anyway and without a system call; a thread of the recorder writes the
+ * buffer out a few times a second. When the disk is too slow the recording has a gap, and never the
+ * pool a delay.
  */
 #ifndef DSQL_POOL_TRACE_H
 #define DSQL_POOL_TRACE_H

@@ -74,21 +74,32 @@ static void draw_variable(struct prop *p, char (*text)[TEXT_MAX])
     }
 }
 
-static bool always_valid(struct prop *p)
-{
+struct environment {
     char texts[VARIABLES_MAX][TEXT_MAX];
     const char *env[VARIABLES_MAX + 1];
-    size_t n = (size_t)prop_below(p, VARIABLES_MAX + 1);
-    for (size_t i = 0; i < n; i++) {
-        draw_variable(p, &texts[i]);
-        env[i] = texts[i];
+    size_t count;
+};
+
+static void draw_environment(struct prop *p, struct environment *e)
+{
+    e->count = (size_t)prop_below(p, VARIABLES_MAX + 1);
+    for (size_t i = 0; i < e->count; i++) {
+        draw_variable(p, &e->texts[i]);
+        e->env[i] = e->texts[i];
     }
-    env[n] = NULL;
+    e->env[e->count] = NULL;
+}
+
+static bool always_valid(struct prop *p)
+{
+    struct environment e;
+    draw_environment(p, &e);
     struct dsql_config config;
     struct dsql_config_report report;
-    dsql_config_load(&config, &report, env);
+    dsql_config_load(&config, &report, e.env);
     const char *why = config_check(&config, &report);
-    if (!prop_that(p, !why, "%s (first variable: %s)", why ? why : "", n ? texts[0] : "none"))
+    if (!prop_that(p, !why, "%s (first variable: %s)", why ? why : "",
+                   e.count ? e.texts[0] : "none"))
         return false;
     return true;
 }
@@ -96,17 +107,11 @@ static bool always_valid(struct prop *p)
 /* A configuration written out as an environment loads to the same, and no value is adjusted. */
 static bool reads_back(struct prop *p)
 {
-    char texts[VARIABLES_MAX][TEXT_MAX];
-    const char *env[VARIABLES_MAX + 1];
-    size_t n = (size_t)prop_below(p, VARIABLES_MAX + 1);
-    for (size_t i = 0; i < n; i++) {
-        draw_variable(p, &texts[i]);
-        env[i] = texts[i];
-    }
-    env[n] = NULL;
+    struct environment e;
+    draw_environment(p, &e);
     struct dsql_config config, again;
     struct dsql_config_report report;
-    dsql_config_load(&config, &report, env);
+    dsql_config_load(&config, &report, e.env);
 
     static char written[DSQL_SETTING_COUNT][DSQL_CONFIG_TEXT_MAX + 64];
     const char *back[DSQL_SETTING_COUNT + 1];

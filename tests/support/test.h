@@ -24,4 +24,11 @@
     struct dsql_strbuf name;                                                                       \
     dsql_strbuf_init(&name, name##_memory, sizeof(name##_memory))
 
+/* The bytes, not the place of them. */
+static inline void assert_span(struct dsql_span got, struct dsql_span want)
+{
+    assert_int_equal(got.len, want.len);
+    assert_memory_equal(got.ptr, want.ptr, want.len);
+}
+
 #endif

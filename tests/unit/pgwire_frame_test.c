@@ -15,12 +15,6 @@ static int make_limits(void **state)
     return 0;
 }
 
-static void assert_span(struct dsql_span got, struct dsql_span want)
-{
-    assert_int_equal(got.len, want.len);
-    assert_memory_equal(got.ptr, want.ptr, want.len);
-}
-
 static struct dsql_pg_piece next_ok(struct dsql_pg_framer *framer, struct dsql_span *in)
 {
     struct dsql_pg_piece piece;

@@ -2,12 +2,6 @@
 #include "pgwire/frontend.h"
 #include "support/test.h"
 
-static void assert_span(struct dsql_span got, struct dsql_span want)
-{
-    assert_int_equal(got.len, want.len);
-    assert_memory_equal(got.ptr, want.ptr, want.len);
-}
-
 static struct dsql_pg_fe parse_ok(char type, struct dsql_span body)
 {
     struct dsql_pg_fe msg;

@@ -3,12 +3,6 @@
 #include "pgwire/put_frontend.h"
 #include "support/test.h"
 
-static void assert_span(struct dsql_span got, struct dsql_span want)
-{
-    assert_int_equal(got.len, want.len);
-    assert_memory_equal(got.ptr, want.ptr, want.len);
-}
-
 static struct dsql_strbuf out;
 
 static int begin(void **state)

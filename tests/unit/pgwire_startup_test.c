@@ -3,12 +3,6 @@
 #include "pgwire/startup.h"
 #include "support/test.h"
 
-static void assert_span(struct dsql_span got, struct dsql_span want)
-{
-    assert_int_equal(got.len, want.len);
-    assert_memory_equal(got.ptr, want.ptr, want.len);
-}
-
 static struct dsql_pg_startup parse_ok(struct dsql_span body)
 {
     struct dsql_pg_startup startup;

@@ -1,6 +1,8 @@
 /*
  * A member of a fleet: opens the pool of its environment, keeps it until SIGTERM, and prints how
- * many connections it holds once a second. A SIGTERM drains.   budget_member [SECONDS]
+ * many connections it holds once a second. A SIGTERM drains.
+ *
+ *     budget_member [SECONDS]
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /*
  * The registry's operations on a real server of the DynamoDB API against dsql_registry_apply():
  * random ones, half of them with conditions that don't hold, must have the same outcome and leave
- * the same item. registry_diff TABLE SEED COUNT     the address is in AWS_ENDPOINT_URL_DYNAMODB
+ * the same item. The address is in AWS_ENDPOINT_URL_DYNAMODB.
+ *
+ *     registry_diff TABLE SEED COUNT
  */
 #include <stdio.h>
 #include <stdlib.h>
