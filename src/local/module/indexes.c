@@ -103,10 +103,13 @@ bool dsql_indexes_looks_for_btree(const Node *statement)
     return false;
 }
 
-static void rename_method(const char *name)
+/* The name of the method that is listed as btree, while PostgreSQL's own has that name. */
+#define LISTED_BTREE_MEANWHILE "btree_meanwhile"
+
+static void rename_method(Oid method, const char *name)
 {
     Relation methods = table_open(AccessMethodRelationId, RowExclusiveLock);
-    HeapTuple row = SearchSysCacheCopy1(AMOID, ObjectIdGetDatum(BTREE_AM_OID));
+    HeapTuple row = SearchSysCacheCopy1(AMOID, ObjectIdGetDatum(method));
     if (!HeapTupleIsValid(row))
         ereport(ERROR, (errmsg("there is no access method for indexes")));
     (void)namestrcpy(&((Form_pg_am)GETSTRUCT(row))->amname, name);
@@ -120,12 +123,14 @@ void dsql_indexes_lend_name(void)
 {
     /* Two at once would find each other's row changed. */
     LockDatabaseObject(AccessMethodRelationId, BTREE_AM_OID, 0, ExclusiveLock);
-    rename_method(DEFAULT_INDEX_TYPE);
+    rename_method(get_am_oid(DEFAULT_INDEX_TYPE, false), LISTED_BTREE_MEANWHILE);
+    rename_method(BTREE_AM_OID, DEFAULT_INDEX_TYPE);
 }
 
 void dsql_indexes_take_back_name(void)
 {
-    rename_method(DSQL_LOCAL_INDEX_METHOD);
+    rename_method(BTREE_AM_OID, DSQL_LOCAL_INDEX_METHOD);
+    rename_method(get_am_oid(LISTED_BTREE_MEANWHILE, false), DEFAULT_INDEX_TYPE);
 }
 
 static bool is_in_key(const FormData_pg_index *index, int number)

@@ -1,7 +1,8 @@
 /*
  * What the service calls its indexes and shows of them: the access method btree_index, and a
  * primary key that carries all other columns of the table. PostgreSQL's btree has that name in the
- * catalogue here (first_sql.c); where PostgreSQL looks for btree by its own name, it is helped.
+ * catalogue here (first_sql.c), and what is listed as btree is that of no index; where PostgreSQL
+ * looks for btree by its own name, it is helped.
  */
 #ifndef DSQL_LOCAL_MODULE_INDEXES_H
 #define DSQL_LOCAL_MODULE_INDEXES_H

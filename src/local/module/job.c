@@ -200,11 +200,14 @@ static void add_context(void *unused)
     errcontext("dsql_run_job");
 }
 
-/* What the rows that are there can do to a job, and not to its statement. */
-static bool fails_the_job(int code)
+/* What the table's rows can do to a job, and not to its statement. The catalogue's rows fail the
+ * statement: somebody else makes an index of that name. */
+static bool fails_the_job(const ErrorData *error)
 {
-    return code == ERRCODE_UNIQUE_VIOLATION || code == ERRCODE_CHECK_VIOLATION ||
-           code == ERRCODE_FOREIGN_KEY_VIOLATION;
+    bool of_rows = error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION ||
+                   error->sqlerrcode == ERRCODE_CHECK_VIOLATION ||
+                   error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION;
+    return of_rows && error->schema_name && strcmp(error->schema_name, "pg_catalog") != 0;
 }
 
 /* Runs the statement; or says why its job fails, which has changed nothing then. */
@@ -230,7 +233,7 @@ static const char *run(const char *ddl)
     PG_END_TRY();
     MemoryContextSwitchTo(memory);
     CurrentResourceOwner = owner;
-    if (error && !fails_the_job(error->sqlerrcode))
+    if (error && !fails_the_job(error))
         ReThrowError(error);
     return error ? error->message : NULL;
 }

@@ -36,8 +36,12 @@ const char dsql_local_first_sql[] =
     "    END IF;\n"
     "    END $$;\n\n"
 
-    /* Index methods and definitions as the service shows them (module/indexes.h). */
-    "UPDATE pg_am SET amname = '" DSQL_LOCAL_INDEX_METHOD "' WHERE amname = 'btree';\n\n"
+    /* Index methods and definitions as the service shows them (module/indexes.h). Of the btree that
+     * is listed no index is; PostgreSQL leaves its OID alone. */
+    "UPDATE pg_am SET amname = '" DSQL_LOCAL_INDEX_METHOD "' WHERE oid = 403\n"
+    "    AND amname = 'btree';\n\n"
+    "INSERT INTO pg_am (oid, amname, amhandler, amtype) SELECT 9403, 'btree',\n"
+    "    'bthandler'::regproc, 'i' WHERE NOT EXISTS (SELECT FROM pg_am WHERE amname = 'btree');\n\n"
     "CREATE OR REPLACE FUNCTION pg_catalog.dsql_get_indexdef(oid) RETURNS text LANGUAGE c STABLE STRICT\n"
     "    PARALLEL SAFE AS '" DSQL_MODULE_NAME "', 'dsql_get_indexdef';\n\n"
     "CREATE OR REPLACE FUNCTION pg_catalog.dsql_get_indexdef(oid, integer, boolean) RETURNS text LANGUAGE c\n"

@@ -28,7 +28,7 @@ class Pair:
 
     def __init__(self, place, session, sql):
         self.place, self.session, self.sql = place, session, sql
-        self.params, self.answers, self.differs = None, [], None
+        self.params, self.answers, self.differs, self.superseded = None, [], None, False
 
 
 class Recording:
@@ -76,8 +76,8 @@ def note(pair, place, line):
     elif kind == '$':
         made = re.fullmatch(r'random (\d+)', rest)
         pair.params = (pair.params or []) + [noise(int(made[1])) if made else rest]
-    elif kind == 'differs:':
-        pair.differs = rest
+    elif kind in ('differs:', 'superseded:'):
+        pair.differs, pair.superseded = rest, kind == 'superseded:'
     else:
         sys.exit(f'{place}: what is this?')
 
@@ -277,6 +277,8 @@ class Run:
         sql = filled(pair.sql, self.kept)
         if '@{' in sql or self.users.get(pair.session) and 'arn' not in self.kept:
             print(f'  {pair.place}: not asked, for {"the ARN of the keys" if "@{arn}" in sql else "a value"} is not known')
+            return
+        if self.cluster and pair.superseded:
             return
         params = pair.params and [filled(p, self.kept) for p in pair.params]
         got = self.session(pair.session).ask(sql, params)
