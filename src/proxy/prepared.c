@@ -333,14 +333,23 @@ static struct dsql_definition *executed(const struct dsql_client *client,
                : NULL;
 }
 
-/* Adds the text with the server's names of what it executes: that definition, unless it is NULL. */
-static struct dsql_renames *put_executes(const struct dsql_client *client, struct dsql_span text,
-                                         size_t executes, struct dsql_definition *all,
-                                         struct dsql_strbuf *sql)
+static size_t count_executes(struct dsql_span text)
 {
     struct dsql_sql_names names = {.text = text};
     struct dsql_sql_name at;
-    struct dsql_renames *renames = dsql_renames_new(executes);
+    size_t count = 0;
+    while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END)
+        count += at.use == DSQL_SQL_EXECUTES;
+    return count;
+}
+
+/* Adds the text with the server's names of what it executes: that definition, unless it is NULL. */
+static struct dsql_renames *put_executes(const struct dsql_client *client, struct dsql_span text,
+                                         struct dsql_definition *all, struct dsql_strbuf *sql)
+{
+    struct dsql_sql_names names = {.text = text};
+    struct dsql_sql_name at;
+    struct dsql_renames *renames = dsql_renames_new(count_executes(text));
     size_t from = 0, chars = 0;
     while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END) {
         struct dsql_definition *found = executed(client, &at);
@@ -466,7 +475,7 @@ void dsql_prepared_make_query(struct dsql_client *client, const struct dsql_name
         make_prepare(client, plan, text, sql, entry);
     } else if (plan->kind == DSQL_NAMES_EXECUTE) {
         need_executed(client, text);
-        entry->renames = put_executes(client, text, plan->executes, NULL, sql);
+        entry->renames = put_executes(client, text, NULL, sql);
     } else if (plan->kind == DSQL_NAMES_DEALLOCATE) {
         if (!failed)
             dsql_prepared_need(client, plan->definition);
@@ -504,7 +513,7 @@ void dsql_prepared_bind(struct dsql_client *client, const struct dsql_names_plan
     out.statement = dsql_span_of(made_name);
     if (plan->kind == DSQL_NAMES_EXECUTE) {
         need_executed(client, text);
-        bound.renames = put_executes(client, text, plan->executes, NULL, &sql);
+        bound.renames = put_executes(client, text, NULL, &sql);
         bound.use = plan->resets ? DSQL_BOUND_RESETS : DSQL_BOUND_RUNS;
         bound.resets = plan->reset;
     } else {
@@ -549,7 +558,7 @@ void dsql_prepared_describe(struct dsql_client *client, const struct dsql_statem
     const struct dsql_definition *known =
         dsql_definitions_find(&client->names, dsql_definition_name(executes));
     dsql_prepared_need(client, executes);
-    struct dsql_renames *renames = put_executes(client, text, 1, executes, &sql);
+    struct dsql_renames *renames = put_executes(client, text, executes, &sql);
     parse_made(client, statement, &sql, renames);
     if (!known) { /* by now it is gone, and the server says so */
         dsql_prepared_put_close(client, executes->statement->server_name);

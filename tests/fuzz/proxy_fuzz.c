@@ -28,7 +28,7 @@
 #include "support/fake_pool.h"
 #include "support/fuzz.h"
 
-enum { CLIENTS = 3, SERVERS = 3, NAMES = 256, STEPS = 400, BOX = 1 << 22 };
+enum { CLIENTS = 3, SERVERS = 3, NAMES = 256, PORTALS = 8, STEPS = 400, BOX = 1 << 22 };
 /* What a statement says that has set something. */
 #define SETS "SELECT 2"
 
@@ -53,6 +53,12 @@ struct server {
     struct settings settings; /* in force */
     char unnamed[SQL_MAX];    /* the proxy's own text, if that is the unnamed statement */
     bool unnamed_bound;       /* the portal without a name is of that */
+    struct dsql_strbuf made;  /* the text of the statement that the proxy makes of a client's */
+    struct portal {
+        char name[DSQL_SERVER_NAME_MAX];
+        struct dsql_strbuf text; /* of such a statement; empty: another one */
+    } portals[PORTALS];
+    size_t portal_count;
 };
 
 struct client {
@@ -97,6 +103,9 @@ static void server_begin(struct server *server)
     memset(server->settings.of, 'v', DSQL_SETTINGS);
     dsql_pg_framer_init(&server->in, &w.limits);
     dsql_strbuf_init_heap(&server->out, BOX);
+    dsql_strbuf_init_heap(&server->made, BOX);
+    for (size_t i = 0; i < PORTALS; i++)
+        dsql_strbuf_init_heap(&server->portals[i].text, BOX);
 }
 
 static void server_end(struct server *server)
@@ -104,6 +113,9 @@ static void server_end(struct server *server)
     fake_conn_end(&server->conn);
     dsql_pg_framer_fini(&server->in);
     dsql_strbuf_fini(&server->out);
+    dsql_strbuf_fini(&server->made);
+    for (size_t i = 0; i < PORTALS; i++)
+        dsql_strbuf_fini(&server->portals[i].text);
 }
 
 static struct fake_conn *take_conn(void)
@@ -193,6 +205,10 @@ static bool do_parse(struct server *server, const struct dsql_pg_parse *parse)
         assert(parse->query.len < SQL_MAX || !ours);
         (void)snprintf(server->unnamed, SQL_MAX, "%.*s", ours ? (int)parse->query.len : 0,
                        parse->query.len ? parse->query.ptr : "");
+    }
+    if (dsql_span_eq(parse->name, DSQL_SPAN("dsql proxy sql"))) {
+        dsql_strbuf_clear(&server->made);
+        dsql_strbuf_add(&server->made, parse->query);
     }
     if (parse->name.len > 0 && parse->name.len < DSQL_SERVER_NAME_MAX)
         memcpy(server->names[server->name_count++], parse->name.ptr, parse->name.len);
@@ -348,8 +364,59 @@ static void put_copy(struct server *server, uint8_t type)
     dsql_pg_msg_end(&msg);
 }
 
-/* A command of a query or a portal; false: an error, or COPY goes on. */
-static bool run(struct server *server, struct dsql_span text)
+/* What a portal of the proxy's own text runs; NULL: it is of another one. */
+static struct portal *portal_of(struct server *server, struct dsql_span name)
+{
+    for (size_t i = 0; i < server->portal_count; i++)
+        if (dsql_span_eq(dsql_span_of(server->portals[i].name), name))
+            return &server->portals[i];
+    return NULL;
+}
+
+static void note_bind(struct server *server, const struct dsql_pg_bind *bind)
+{
+    bool made = dsql_span_eq(bind->statement, DSQL_SPAN("dsql proxy sql"));
+    struct portal *portal = portal_of(server, bind->portal);
+    if (!portal && made && bind->portal.len < DSQL_SERVER_NAME_MAX &&
+        server->portal_count < PORTALS) {
+        portal = &server->portals[server->portal_count++];
+        if (bind->portal.len > 0)
+            memcpy(portal->name, bind->portal.ptr, bind->portal.len);
+    }
+    if (!portal)
+        return;
+    dsql_strbuf_clear(&portal->text);
+    if (made)
+        dsql_strbuf_add(&portal->text, dsql_strbuf_span(&server->made));
+}
+
+/* PREPARE, and EXECUTE once or several times; false: an error. */
+static bool run_names(struct server *server, struct dsql_span text)
+{
+    struct dsql_sql_names names = {.text = text};
+    struct dsql_sql_name at;
+    while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END) {
+        struct dsql_span name = dsql_span_of(at.name);
+        if (at.use == DSQL_SQL_EXECUTES && !is_there(server, name))
+            return false;
+        if (at.use == DSQL_SQL_EXECUTES)
+            dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
+        if (at.use != DSQL_SQL_PREPARES)
+            continue;
+        if (name_at(server, name) < server->name_count || server->name_count == NAMES ||
+            name.len >= DSQL_SERVER_NAME_MAX) {
+            say_error(server, "already exists", name);
+            return false;
+        }
+        memcpy(server->names[server->name_count++], name.ptr, name.len);
+        dsql_pg_put_command_complete(&server->out, DSQL_SPAN("PREPARE"));
+    }
+    return true;
+}
+
+/* A command of a query or a portal; false: an error, or COPY goes on. prepares: what was prepared
+ * once, and can be again. */
+static bool run(struct server *server, struct dsql_span text, bool prepares)
 {
     static const char *const tags[] = {"SELECT 1", "INSERT 0 1", "UPDATE 1", "SHOW",       "SET",
                                        "RESET",    "PREPARE",    "EXPLAIN",  "CREATE VIEW"};
@@ -363,7 +430,7 @@ static bool run(struct server *server, struct dsql_span text)
         dsql_pg_put_command_complete(&server->out, DSQL_SPAN("COMMIT"));
         return true;
     }
-    if (server->tx == DSQL_PG_FAILED_TX || fails(server)) {
+    if (server->tx == DSQL_PG_FAILED_TX || (!prepares && fails(server))) {
         if (server->tx == DSQL_PG_FAILED_TX)
             say_error(server, "is ignored", DSQL_SPAN("x"));
         return false;
@@ -379,7 +446,10 @@ static bool run(struct server *server, struct dsql_span text)
             return false;
         forget(server, name);
         dsql_pg_put_command_complete(&server->out, DSQL_SPAN("DEALLOCATE"));
-    } else if (dsql_span_eq(text, DSQL_SPAN("deallocate all"))) {
+    } else if (dsql_span_starts(text, DSQL_SPAN("prepare")) ||
+               dsql_span_starts(text, DSQL_SPAN("execute"))) {
+        return run_names(server, text);
+    } else if (dsql_span_eq_nocase(text, DSQL_SPAN("deallocate all"))) {
         server->name_count = 0;
         memset(server->names, 0, sizeof(server->names));
         dsql_pg_put_command_complete(&server->out, DSQL_SPAN("DEALLOCATE ALL"));
@@ -406,7 +476,7 @@ static void do_query(struct server *server, struct dsql_span text)
 {
     server->unnamed[0] = '\0';
     server->unnamed_bound = false;
-    (void)run(server, text);
+    (void)run(server, text, false);
     server->copying_simple = server->copying;
     if (!server->copying)
         end_segment(server);
@@ -419,8 +489,10 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
     case DSQL_PG_FE_PARSE:
         return do_parse(server, &msg->parse);
     case DSQL_PG_FE_BIND:
-        if (!is_there(server, msg->bind.statement) || fails(server))
+        if (!is_there(server, msg->bind.statement) ||
+            (!is_proxys(msg->bind.portal) && fails(server)))
             return false;
+        note_bind(server, &msg->bind);
         if (msg->bind.portal.len == 0)
             server->unnamed_bound = msg->bind.statement.len == 0 && server->unnamed[0];
         dsql_pg_put_empty(&server->out, DSQL_PG_BE_BIND_COMPLETE);
@@ -444,9 +516,13 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
     default:
         if (msg->execute.portal.len == 0 && server->unnamed_bound)
             return run_settings(server, dsql_span_of(server->unnamed));
-        return run(server, dsql_span_eq(msg->execute.portal, DSQL_SPAN("b"))
-                               ? DSQL_SPAN("copy")
-                               : DSQL_SPAN("select")) ||
+        const struct portal *portal = portal_of(server, msg->execute.portal);
+        if (portal && portal->text.len > 0)
+            return run(server, dsql_strbuf_span(&portal->text), is_proxys(msg->execute.portal));
+        return run(server,
+                   dsql_span_eq(msg->execute.portal, DSQL_SPAN("b")) ? DSQL_SPAN("copy")
+                                                                     : DSQL_SPAN("select"),
+                   false) ||
                server->copying;
     }
 }
@@ -591,12 +667,17 @@ static void put_from_menu(struct dsql_strbuf *out, uint8_t what, uint8_t how)
                                         "insert",
                                         "copy t",
                                         "set transaction read only",
-                                        "prepare x",
+                                        "prepare x as select",
                                         "select 1; commit",
                                         "lock table t in access share mode",
-                                        ""};
+                                        "",
+                                        "prepare a as select",
+                                        "execute a",
+                                        "execute a; execute x",
+                                        "select 1; prepare y as select"};
     static const char *const names[] = {"", "a", "b", "dsql"};
-    struct dsql_span text = dsql_span_of(texts[how % 16]), name = dsql_span_of(names[how / 16 % 4]);
+    struct dsql_span text = dsql_span_of(texts[how % DSQL_COUNT_OF(texts)]),
+                     name = dsql_span_of(names[how / 16 % 4]);
     const struct dsql_pg_bind bind = {.portal = dsql_span_of(names[how / 64]), .statement = name};
     switch (what % 11) {
     case 0:
@@ -706,12 +787,12 @@ static bool is_asking(const struct client *client)
 }
 
 /* Queries that wait for each other are answered one at a time. */
-static void settle_all(const struct client *client)
+static void settle_all(const struct client *client, bool answered)
 {
     settle();
-    for (int i = 0;
-         i < STEPS && !is_gone(client) &&
-         (client->is->held.len > 0 || dsql_replay_is_running(client->is) || is_asking(client));
+    for (int i = 0; i < STEPS && !is_gone(client) &&
+                    (client->is->held.len > 0 || dsql_replay_is_running(client->is) ||
+                     is_asking(client) || (answered && client->is->answers.count > 0));
          i++)
         settle();
 }
@@ -725,11 +806,11 @@ static void check_end(struct client *client)
     dsql_strbuf_init_heap(&out, BOX);
     dsql_pg_put_text(&out, DSQL_PG_FE_COPY_FAIL, DSQL_SPAN("end"));
     dsql_pg_put_sync(&out);
-    settle_all(client);
+    settle_all(client, false);
     client->got_ready = false;
     send_all(client->far, dsql_strbuf_span(&out));
     dsql_strbuf_fini(&out);
-    settle_all(client);
+    settle_all(client, true);
     if (is_gone(client))
         return;
     assert(client->got_ready && client->last == DSQL_PG_BE_READY);
