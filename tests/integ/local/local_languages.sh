@@ -115,6 +115,12 @@ else
     skip tokio-postgres 'make local-clients'
 fi
 
+client 'Ruby, pg' ruby.rb
+if command -v ruby >/dev/null && ruby -e 'require "pg"' 2>/dev/null; then run ruby ruby "$program"; else skip ruby 'no ruby-pg'; fi
+
+client 'PHP, PDO' pdo.php
+if command -v php >/dev/null && php -m | grep -q pdo_pgsql; then run php php "$program"; else skip php 'no php-pgsql'; fi
+
 client 'Java, pgjdbc and HikariCP' Client.java
 if command -v javac >/dev/null && [ -e /usr/share/java/HikariCP.jar ] && [ -e /usr/share/java/postgresql.jar ]; then
     javac -cp "$java_path" -d "$scratch/c" "$program"
