@@ -307,10 +307,15 @@ static void note_portal(struct dsql_client *client, const struct dsql_statement 
 {
     struct dsql_bound bound = {.use = DSQL_BOUND_RESETS};
     dsql_portals_forget(&client->portals, portal);
-    if (!statement || !(statement->deallocates_all || statement->resets || plan->resets))
+    bool deallocates = client->at_home && plan->kind == DSQL_NAMES_DEALLOCATE;
+    if (!statement ||
+        !(statement->deallocates_all || statement->resets || plan->resets || deallocates))
         return;
     bound.resets = plan->reset;
-    if (statement->deallocates_all)
+    if (deallocates) {
+        bound.use = DSQL_BOUND_DEALLOCATES;
+        bound.definition = dsql_definition_ref(plan->definition);
+    } else if (statement->deallocates_all)
         bound.use = DSQL_BOUND_DEALLOCATES_ALL;
     else if (!plan->resets &&
              !dsql_settings_are_reset(dsql_statement_text(statement), &bound.resets))
