@@ -53,6 +53,28 @@ successor() { # the process that takes over; it says so in its own files
     await said_ready
     grep -q -- "-p $PROXY_PORT " "$scratch/proxy.out" || fail "another port: $(cat "$scratch/proxy.out" "$scratch/proxy.err")"
 }
+# Who asks for the sockets and goes gets them, and changes nothing; one has its turn at a time; another user gets nothing.
+cat >"$scratch/ask.py" <<'PY'
+import os, socket, sys
+def ask():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(120)
+    s.connect(sys.argv[1])
+    return s, len(socket.recv_fds(s, 1, 8)[1])
+if sys.argv[2:]:
+    os.setuid(int(sys.argv[2]))
+    print(ask()[1])
+else:
+    first, second = ask(), ask()
+    print(first[1], second[1])
+PY
+same "$(python3 "$scratch/ask.py" "$scratch/handover")" '2 0'
+if [ "$(id -u)" = 0 ]; then
+    chmod 666 "$scratch/handover"
+    same "$(python3 "$scratch/ask.py" "$scratch/handover" 65534)" 0
+fi
+visited
+! grep -q proxy.handed_over "$scratch/proxy.err" || fail 'who only asked has taken over'
 mv "$scratch/proxy.err" "$scratch/first.err"
 successor
 visited
