@@ -61,11 +61,6 @@ static int64_t left_ns(const struct dsql_clock *clock, struct dsql_mono until)
     return ns < 0 ? 0 : ns < PART_NS ? ns : PART_NS;
 }
 
-static bool has_come(const struct dsql_clock *clock, struct dsql_mono until)
-{
-    return until.ns != INT64_MAX && !dsql_mono_before(dsql_clock_mono(clock), until);
-}
-
 /* The moment ns from now, as the kernel has it for conditions and futexes. */
 static struct timespec kernel_time(int64_t ns)
 {
@@ -83,30 +78,20 @@ void dsql_clock_cond_init(pthread_cond_t *cond)
     (void)pthread_condattr_destroy(&attr);
 }
 
-static bool cond_for(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t ns)
-{
-    const struct timespec at = kernel_time(ns);
-    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
-}
-
-static bool value_for(_Atomic uint32_t *at, uint32_t value, int64_t ns)
-{
-    const struct timespec until = kernel_time(ns);
-    long rc = syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
-                      FUTEX_BITSET_MATCH_ANY);
-    return rc == 0 || errno != ETIMEDOUT;
-}
-
 static bool machine_cond(const struct dsql_clock *self, pthread_cond_t *cond, pthread_mutex_t *lock,
                          struct dsql_mono until)
 {
-    return cond_for(cond, lock, left_ns(self, until)) || until.ns == INT64_MAX;
+    const struct timespec at = kernel_time(left_ns(self, until));
+    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT || until.ns == INT64_MAX;
 }
 
 static bool machine_value(const struct dsql_clock *self, _Atomic uint32_t *at, uint32_t value,
                           struct dsql_mono until)
 {
-    return value_for(at, value, left_ns(self, until)) || until.ns == INT64_MAX;
+    const struct timespec end = kernel_time(left_ns(self, until));
+    long rc = syscall(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE, value, &end, NULL,
+                      FUTEX_BITSET_MATCH_ANY);
+    return rc == 0 || errno != ETIMEDOUT || until.ns == INT64_MAX;
 }
 
 static int machine_poll(const struct dsql_clock *self, struct pollfd *fds, nfds_t count,
@@ -174,77 +159,6 @@ int dsql_clock_epoll(const struct dsql_clock *clock, int epoll, struct epoll_eve
 void dsql_clock_sleep(const struct dsql_clock *clock, int64_t ns)
 {
     struct dsql_mono until = dsql_mono_add(dsql_clock_mono(clock), ns);
-    while (!has_come(clock, until))
+    while (dsql_mono_before(dsql_clock_mono(clock), until))
         (void)dsql_clock_poll(clock, NULL, 0, until);
-}
-
-/* -- A clock that is moved by hand. */
-
-enum { LOOK_MS = 1 };
-
-static const struct dsql_manual_clock *manual_of(const struct dsql_clock *self)
-{
-    return DSQL_CONTAINER_OF(self, const struct dsql_manual_clock, clock);
-}
-
-static struct dsql_mono manual_mono(const struct dsql_clock *self)
-{
-    return manual_of(self)->now;
-}
-
-static struct dsql_wall manual_wall(const struct dsql_clock *self)
-{
-    return manual_of(self)->wall_now;
-}
-
-static bool manual_cond(const struct dsql_clock *self, pthread_cond_t *cond, pthread_mutex_t *lock,
-                        struct dsql_mono until)
-{
-    bool signalled = false;
-    while (!signalled && !has_come(self, until))
-        signalled = cond_for(cond, lock, LOOK_MS * DSQL_MS);
-    return signalled;
-}
-
-static bool manual_value(const struct dsql_clock *self, _Atomic uint32_t *at, uint32_t value,
-                         struct dsql_mono until)
-{
-    bool changed = false;
-    while (!changed && !has_come(self, until))
-        changed = value_for(at, value, LOOK_MS * DSQL_MS);
-    return changed;
-}
-
-static int manual_poll(const struct dsql_clock *self, struct pollfd *fds, nfds_t count,
-                       struct dsql_mono until)
-{
-    int ready = poll(fds, count, 0);
-    while (ready == 0 && !has_come(self, until))
-        ready = poll(fds, count, LOOK_MS);
-    return ready;
-}
-
-static const struct dsql_clock_waits manual_waits = {
-    .cond = manual_cond, .value = manual_value, .poll = manual_poll};
-
-void dsql_manual_clock_init(struct dsql_manual_clock *manual, struct dsql_wall start)
-{
-    manual->clock = (struct dsql_clock){.mono = manual_mono,
-                                        .mono_coarse = manual_mono,
-                                        .wall = manual_wall,
-                                        .waits = &manual_waits};
-    manual->now = (struct dsql_mono){0};
-    manual->wall_now = start;
-}
-
-void dsql_manual_clock_advance(struct dsql_manual_clock *manual, int64_t ns)
-{
-    assert(ns >= 0);
-    manual->wall_now = dsql_wall_add(manual->wall_now, ns);
-    manual->now = dsql_mono_add(manual->now, ns);
-}
-
-void dsql_manual_clock_step_wall(struct dsql_manual_clock *manual, int64_t ns)
-{
-    manual->wall_now = dsql_wall_add(manual->wall_now, ns);
 }

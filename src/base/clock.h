@@ -82,20 +82,4 @@ extern const struct dsql_clock dsql_clock_boot;
 /* What an option of a module means: the clock, or the machine's (dsql_clock_boot) for NULL. */
 const struct dsql_clock *dsql_clock_or_boot(const struct dsql_clock *clock);
 
-/* A clock that stands still until it is moved, from any thread. A wait looks at it every
- * millisecond of the machine's time. */
-struct dsql_manual_clock {
-    struct dsql_clock clock; /* pass &manual.clock */
-    _Atomic(struct dsql_mono) now;
-    _Atomic(struct dsql_wall) wall_now;
-};
-
-void dsql_manual_clock_init(struct dsql_manual_clock *manual, struct dsql_wall start);
-
-/* Lets time pass: both clocks move. ns >= 0. From one thread at a time. */
-void dsql_manual_clock_advance(struct dsql_manual_clock *manual, int64_t ns);
-
-/* Sets the wall clock forward or back; the monotonic one stays. */
-void dsql_manual_clock_step_wall(struct dsql_manual_clock *manual, int64_t ns);
-
 #endif

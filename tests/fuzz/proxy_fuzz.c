@@ -27,6 +27,7 @@
 #include "proxy/proxy.h"
 #include "support/fake_pool.h"
 #include "support/fuzz.h"
+#include "support/manual_clock.h"
 
 enum { CLIENTS = 3, SERVERS = 3, NAMES = 256, PORTALS = 8, STEPS = 400, BOX = 1 << 22 };
 /* What a statement says that has set something. */
@@ -78,7 +79,7 @@ struct client {
 static struct world {
     struct dsql_proxy proxy;
     struct dsql_pool pool;
-    struct dsql_manual_clock clock;
+    struct manual_clock clock;
     struct dsql_log log;
     struct server servers[SERVERS];
     struct client clients[CLIENTS];
@@ -732,7 +733,7 @@ static void world_begin(uint8_t mode, uint8_t seed)
     w.mode = mode;
     w.random = seed;
     fake_pool = (struct fake_pool){take_conn, returned, discarded};
-    dsql_manual_clock_init(&w.clock, (struct dsql_wall){0});
+    manual_clock_init(&w.clock, (struct dsql_wall){0});
     (void)snprintf(w.pool.options.connection.user, sizeof(w.pool.options.connection.user), "app");
     dsql_log_init(&w.log, &w.clock.clock, drop_line, NULL);
     const struct dsql_proxy_options options = {.clients_max = 10,
@@ -760,7 +761,7 @@ static void world_begin(uint8_t mode, uint8_t seed)
 static void settle(void)
 {
     for (int i = 0; i < 6; i++) {
-        dsql_manual_clock_advance(&w.clock, DSQL_S);
+        manual_clock_advance(&w.clock, DSQL_S);
         dsql_proxy_turn(&w.proxy, 0);
         for (size_t k = 0; k < SERVERS; k++)
             serve(&w.servers[k]);

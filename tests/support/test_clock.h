@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "base/clock.h"
+#include "support/manual_clock.h"
 #include "support/test.h"
 
 /* A real millisecond, for other threads to look at the clock. */
@@ -30,7 +30,7 @@ static inline void look_around(void)
         for (int tries_ = 0; !(expression); tries_++) {                                            \
             if (tries_ > 60000)                                                                    \
                 fail_msg("never: " #expression);                                                   \
-            dsql_manual_clock_advance((manual), (step_ns));                                        \
+            manual_clock_advance((manual), (step_ns));                                             \
             look_around();                                                                         \
         }                                                                                          \
     } while (0)

@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include "budget/budget.h"
+#include "support/manual_clock.h"
 #include "support/test.h"
 
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 
 static struct dsql_budget *open_budget(const char *endpoint, int64_t rate, int64_t burst)
 {
@@ -27,19 +28,19 @@ static int take_all(struct dsql_budget *budget)
 
 TEST(shared_and_remembered)
 {
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     struct dsql_budget *a = open_budget("a:5432", 10, 100), *b = open_budget("a:5432", 50, 500);
     struct dsql_budget *other = open_budget("b:5432", 10, 7);
     assert_int_equal(take_all(a), 100);
     assert_int_equal(take_all(b), 0);
     assert_int_equal(take_all(other), 7);
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     assert_int_equal(take_all(b), 10);
     dsql_budget_destroy(a);
     dsql_budget_destroy(b);
     a = open_budget("a:5432", 20, 200); /* used up, whoever comes */
     assert_int_equal(take_all(a), 0);
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     assert_int_equal(take_all(a), 20);
     dsql_budget_destroy(a);
     dsql_budget_destroy(other);
@@ -86,7 +87,7 @@ TEST(a_child_goes_on_with_a_copy)
         dsql_budget_after_fork();
         struct dsql_budget *own = open_budget("f:5432", 10, 5);
         int at_once = take_all(own);
-        dsql_manual_clock_advance(&manual, DSQL_S);
+        manual_clock_advance(&manual, DSQL_S);
         int later = take_all(own);
         dsql_budget_destroy(own);
         _exit(at_once == 0 && later == 5 ? 0 : 1);

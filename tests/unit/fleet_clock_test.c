@@ -6,7 +6,7 @@
 
 enum { WANTED = 80, PROCESSES = 2, SHARE = 50 };
 
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 static struct fake_table table;
 
 static struct dsql_mono now(void)
@@ -19,7 +19,7 @@ static struct dsql_budget *open_budget(int64_t fallback_after_ns)
     struct dsql_budget_options options;
     struct dsql_budget *budget = NULL;
     struct dsql_err err = {0};
-    dsql_manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
+    manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
     fake_table_options(&options);
     options.log = dsql_log_default();
     options.clock = &manual.clock;
@@ -44,9 +44,9 @@ TEST(an_hour_without_the_table)
     struct dsql_budget *budget = open_budget(DSQL_H);
     WAIT_UNTIL(has_problem(budget));
     assert_int_equal(dsql_budget_slots(budget, now()), 0);
-    dsql_manual_clock_advance(&manual, DSQL_H - DSQL_S);
+    manual_clock_advance(&manual, DSQL_H - DSQL_S);
     assert_int_equal(dsql_budget_slots(budget, now()), 0);
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     assert_int_equal(dsql_budget_slots(budget, now()), SHARE);
     /* The table comes back, and is asked again by itself. */
     atomic_store(&table.mood, FAKE_TABLE_WELL);

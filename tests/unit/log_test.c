@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "support/manual_clock.h"
 #include "support/test.h"
 
 /* Collects what the logger writes. */
@@ -29,15 +30,15 @@ static void collect(void *arg, enum dsql_log_level level, const char *line, size
 }
 
 static struct dsql_log log_under_test;
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 
 static int set_up(void **state)
 {
     (void)state;
     memset(&seen, 0, sizeof(seen));
     /* 2026-11-16T09:00:00.123Z */
-    dsql_manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794819600123) * DSQL_MS});
-    dsql_manual_clock_advance(&manual, 0);
+    manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794819600123) * DSQL_MS});
+    manual_clock_advance(&manual, 0);
     dsql_log_init(&log_under_test, &manual.clock, collect, &seen);
     return 0;
 }
@@ -138,7 +139,7 @@ TEST(an_event_is_limited_and_counts_what_it_dropped)
     /* another event has a quota of its own */
     dsql_log(&log_under_test, DSQL_EVENT_LOCAL_REFUSED, DSQL_F("i", 1));
     assert_int_equal(seen.lines, DSQL_LOG_BURST + 1);
-    dsql_manual_clock_advance(&manual, DSQL_LOG_WINDOW_NS);
+    manual_clock_advance(&manual, DSQL_LOG_WINDOW_NS);
     LOG_LIMITED(DSQL_F("i", 99));
     assert_int_equal(seen.lines, DSQL_LOG_BURST + 2);
     assert_non_null(strstr(seen.text, "suppressed=15 i=99\n"));

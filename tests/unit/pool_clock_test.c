@@ -6,14 +6,14 @@
 #include "support/fake_pq.h"
 #include "support/test_clock.h"
 
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 
 static int set_up(void **state)
 {
     (void)state;
     fake_pq_reset();
     dsql_log_set_level(DSQL_LOG_ERROR);
-    dsql_manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
+    manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
     return 0;
 }
 
@@ -55,12 +55,12 @@ TEST(a_caller_waits_as_long_as_he_said)
     struct caller caller = {.pool = open_pool(&options), .wait_ns = DSQL_H};
     assert_int_equal(pthread_create(&thread, NULL, check_out, &caller), 0);
     WAIT_UNTIL(dsql_waiters_count(caller.pool) == 1);
-    dsql_manual_clock_advance(&manual, DSQL_H - 1);
+    manual_clock_advance(&manual, DSQL_H - 1);
     for (int i = 0; i < 20; i++) {
         look_around();
         assert_false(atomic_load(&caller.done));
     }
-    dsql_manual_clock_advance(&manual, 1);
+    manual_clock_advance(&manual, 1);
     WAIT_UNTIL(atomic_load(&caller.done));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(caller.rc, DSQL_EMPTY);
@@ -78,12 +78,12 @@ TEST(a_connect_is_cut_off_in_time)
     fake_pq_stall(true);
     struct dsql_pool *pool = open_pool(&options);
     WAIT_UNTIL(fake_pq_begun() == 1);
-    dsql_manual_clock_advance(&manual, DSQL_H - DSQL_S);
+    manual_clock_advance(&manual, DSQL_H - DSQL_S);
     for (int i = 0; i < 20; i++)
         look_around();
     dsql_pool_stats(pool, &stats);
     assert_int_equal(stats.open_failures, 0);
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     WAIT_UNTIL((dsql_pool_stats(pool, &stats), stats.open_failures == 1));
     /* The next comes after a back-off, and not before somebody lets that pass. */
     PASS_TIME_UNTIL(&manual, 100 * DSQL_MS, fake_pq_begun() == 2);
@@ -99,8 +99,7 @@ TEST(connections_come_of_age)
     dsql_pool_stats(pool, &stats);
     assert_int_equal(stats.ready, 3);
     assert_int_equal(fake_pq_begun(), 3);
-    dsql_manual_clock_advance(&manual,
-                              options.lifetime.base_ns + options.lifetime.jitter_ns + DSQL_S);
+    manual_clock_advance(&manual, options.lifetime.base_ns + options.lifetime.jitter_ns + DSQL_S);
     WAIT_UNTIL(fake_pq_begun() >= 6);
     WAIT_UNTIL((dsql_pool_stats(pool, &stats), stats.ready == 3));
     dsql_pool_close(pool);
@@ -125,7 +124,7 @@ TEST(a_close_waits_for_callers_and_then_no_longer)
     struct caller closer = {.pool = open_pool(&options)};
     assert_int_equal(dsql_pool_checkout(closer.pool, 0, &conn, NULL), DSQL_OK);
     assert_int_equal(pthread_create(&thread, NULL, close_pool, &closer), 0);
-    dsql_manual_clock_advance(&manual, DSQL_H / 2);
+    manual_clock_advance(&manual, DSQL_H / 2);
     for (int i = 0; i < 20; i++) {
         look_around();
         assert_false(atomic_load(&closer.done));

@@ -8,7 +8,7 @@
 #include "support/test_clock.h"
 #include "tx/source.h"
 
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 
 struct job {
     struct dsql_store *store;
@@ -37,7 +37,7 @@ TEST(an_operation_ends_with_its_deadline)
     fake_pq_reset();
     fake_pq_stall(true);
     dsql_log_set_level(DSQL_LOG_ERROR);
-    dsql_manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
+    manual_clock_init(&manual, (struct dsql_wall){INT64_C(1794823200) * DSQL_S});
     fake_pq_options(&options, 1);
     options.sizing.low_watermark = 0;
     options.connection.connect_timeout_ns = 24 * DSQL_H;
@@ -50,12 +50,12 @@ TEST(an_operation_ends_with_its_deadline)
     assert_ptr_equal(dsql_source_of_pool(pool).clock, &manual.clock); /* of its back-off, too */
     assert_int_equal(pthread_create(&thread, NULL, call, &job), 0);
     WAIT_UNTIL(dsql_waiters_count(pool) == 1);
-    dsql_manual_clock_advance(&manual, DSQL_H - DSQL_S);
+    manual_clock_advance(&manual, DSQL_H - DSQL_S);
     for (int i = 0; i < 20; i++) {
         look_around();
         assert_false(atomic_load(&job.done));
     }
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     WAIT_UNTIL(atomic_load(&job.done));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(job.rc, DSQL_EMPTY);

@@ -57,7 +57,7 @@ struct client {
 static struct world {
     struct dsql_proxy proxy;
     struct dsql_pool pool;
-    struct dsql_manual_clock clock;
+    struct manual_clock clock;
     struct dsql_log log;
     struct dsql_pg_limits limits;
     struct server servers[SERVERS];
@@ -442,7 +442,7 @@ static void drop_line(void *arg, enum dsql_log_level level, const char *line, si
 static void world_begin(void)
 {
     fake_pool = (struct fake_pool){take, returned, discarded};
-    dsql_manual_clock_init(&w.clock, (struct dsql_wall){0});
+    manual_clock_init(&w.clock, (struct dsql_wall){0});
     dsql_log_init(&w.log, &w.clock.clock, drop_line, NULL);
     const struct dsql_proxy_options options = {.clients_max = 10, .clock = &w.clock.clock};
     fake_proxy_begin(&w.proxy, &options, &w.pool, &w.log);

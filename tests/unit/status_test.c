@@ -2,9 +2,10 @@
 
 #include <jansson.h>
 
+#include "support/manual_clock.h"
 #include "support/test.h"
 
-static struct dsql_manual_clock clock_;
+static struct manual_clock clock_;
 static struct dsql_metrics *metrics;
 static struct dsql_status *status;
 static struct dsql_status_view seen; /* what the pool says next */
@@ -19,7 +20,7 @@ static void look(void *arg, struct dsql_status_view *view)
 static int set_up(void **state)
 {
     (void)state;
-    dsql_manual_clock_init(&clock_, (struct dsql_wall){0});
+    manual_clock_init(&clock_, (struct dsql_wall){0});
     if (dsql_metrics_new("watched", &metrics))
         return -1;
     operation = dsql_metrics_operation(metrics, "transfer");
@@ -101,7 +102,7 @@ TEST(samples_are_what_a_second_brought)
                     sample.p99_ns <= latency_ns[i] * 65 / 64);
     }
     struct dsql_status_totals totals;
-    dsql_manual_clock_advance(&clock_, 7 * DSQL_S);
+    manual_clock_advance(&clock_, 7 * DSQL_S);
     dsql_status_totals(status, &totals);
     assert_int_equal(totals.elapsed_ns, 7 * DSQL_S);
     assert_int_equal(totals.checkouts, 350);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/clock_epoll.h"
 #include "base/duration.h"
+#include "support/manual_clock.h"
 #include "support/test.h"
 
 TEST(sums_stop_at_the_end_of_time)
@@ -57,15 +58,15 @@ TEST(the_coarse_clock_follows)
 
 TEST(a_manual_clock_stands_still)
 {
-    struct dsql_manual_clock manual;
-    dsql_manual_clock_init(&manual, (struct dsql_wall){5 * DSQL_S});
+    struct manual_clock manual;
+    manual_clock_init(&manual, (struct dsql_wall){5 * DSQL_S});
     const struct dsql_clock *clock = &manual.clock;
     struct dsql_mono start = dsql_clock_mono(clock);
-    dsql_manual_clock_advance(&manual, DSQL_M);
+    manual_clock_advance(&manual, DSQL_M);
     assert_int_equal(dsql_mono_since(dsql_clock_mono(clock), start), DSQL_M);
     assert_int_equal(dsql_mono_since(dsql_clock_mono_coarse(clock), start), DSQL_M);
     assert_int_equal(dsql_clock_wall(clock).ns, 65 * DSQL_S);
-    dsql_manual_clock_step_wall(&manual, -DSQL_H);
+    manual_clock_step_wall(&manual, -DSQL_H);
     assert_int_equal(dsql_mono_since(dsql_clock_mono(clock), start), DSQL_M);
     assert_int_equal(dsql_clock_wall(clock).ns, 65 * DSQL_S - DSQL_H);
 }
@@ -74,15 +75,15 @@ TEST(a_manual_clock_stands_still)
  */
 TEST(waits_end_in_time)
 {
-    struct dsql_manual_clock manual;
+    struct manual_clock manual;
     const struct dsql_clock *clocks[] = {&dsql_clock_system, &dsql_clock_boot, &manual.clock};
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t cond;
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     struct epoll_event event;
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     assert_true(epoll >= 0);
-    dsql_manual_clock_advance(&manual, DSQL_H);
+    manual_clock_advance(&manual, DSQL_H);
     dsql_clock_cond_init(&cond);
     for (size_t i = 0; i < DSQL_COUNT_OF(clocks); i++) {
         _Atomic uint32_t value = 7;
@@ -125,16 +126,16 @@ static void *sleep_an_hour(void *arg)
 
 TEST(a_manual_clock_is_waited_for)
 {
-    struct dsql_manual_clock manual;
+    struct manual_clock manual;
     struct sleeper sleeper = {.clock = &manual.clock};
     pthread_t thread;
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     assert_int_equal(pthread_create(&thread, NULL, sleep_an_hour, &sleeper), 0);
-    dsql_manual_clock_advance(&manual, DSQL_H - 1);
+    manual_clock_advance(&manual, DSQL_H - 1);
     dsql_clock_sleep(&dsql_clock_system, 20 * DSQL_MS);
     assert_false(atomic_load(&sleeper.done));
     while (!atomic_load(&sleeper.done)) { /* it may have begun to sleep just now */
-        dsql_manual_clock_advance(&manual, DSQL_M);
+        manual_clock_advance(&manual, DSQL_M);
         dsql_clock_sleep(&dsql_clock_system, DSQL_MS);
     }
     assert_int_equal(pthread_join(thread, NULL), 0);

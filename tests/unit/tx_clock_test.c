@@ -7,7 +7,7 @@
 #include "tx/tx_internal.h"
 #include "tx/wait.h"
 
-static struct dsql_manual_clock manual;
+static struct manual_clock manual;
 
 static enum dsql_rc checkout(void *self, const struct dsql_wire_limits *limits, void **conn,
                              struct dsql_err *err)
@@ -47,7 +47,7 @@ static pthread_t start(struct job *job)
 {
     pthread_t thread;
     dsql_log_set_level(DSQL_LOG_ERROR);
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     dsql_tx_policy_default(&job->policy);
     job->source =
         (struct dsql_source){.self = &job->tries, .clock = &manual.clock, .checkout = checkout};
@@ -64,7 +64,7 @@ TEST(tries_are_as_far_apart_as_the_policy_says)
     struct job job = {0};
     pthread_t thread = start(&job);
     WAIT_UNTIL(atomic_load(&job.tries) == 1);
-    dsql_manual_clock_advance(&manual, DSQL_H - 1);
+    manual_clock_advance(&manual, DSQL_H - 1);
     for (int i = 0; i < 20; i++)
         look_around();
     assert_int_equal(atomic_load(&job.tries), 1);
@@ -81,11 +81,11 @@ TEST(tries_are_as_far_apart_as_the_policy_says)
 TEST(a_wait_ends_with_the_deadline)
 {
     struct dsql_wire_limits limits = {.clock = &manual.clock};
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     limits.deadline = dsql_mono_add(dsql_clock_mono(&manual.clock), DSQL_M);
     assert_int_equal(dsql_wire_limits_check(&limits), DSQL_OK);
     assert_int_equal(dsql_wait_sleep(0, &limits), DSQL_OK);
-    dsql_manual_clock_advance(&manual, DSQL_M);
+    manual_clock_advance(&manual, DSQL_M);
     assert_int_equal(dsql_wait_sleep(DSQL_H, &limits), DSQL_TIMEOUT);
 }
 
@@ -94,7 +94,7 @@ TEST(a_retry_budget_fills_with_its_clock)
     struct dsql_retry_policy policy;
     struct dsql_retry_budget *budget;
     struct dsql_retry retry;
-    dsql_manual_clock_init(&manual, (struct dsql_wall){0});
+    manual_clock_init(&manual, (struct dsql_wall){0});
     dsql_retry_policy_default(&policy);
     policy.max_retries = 100;
     assert_int_equal(dsql_retry_budget_make(0, 1, 1, &manual.clock, &budget), DSQL_OK);
@@ -105,7 +105,7 @@ TEST(a_retry_budget_fills_with_its_clock)
         granted++;
     assert_int_equal(granted, 2); /* a burst of one, and one of the second */
     assert_false(dsql_retry_next(&retry, &policy, DSQL_CONFLICT, 0, -1).again);
-    dsql_manual_clock_advance(&manual, DSQL_S);
+    manual_clock_advance(&manual, DSQL_S);
     assert_true(dsql_retry_next(&retry, &policy, DSQL_CONFLICT, 0, -1).again);
     dsql_retry_budget_destroy(budget);
 }
