@@ -1,6 +1,6 @@
 /*
- * The whole endpoint as one object: folder, PostgreSQL, certificate, front and control socket, made
- * and unmade. The parts of `dsql local` are folders:
+ * local: Aurora DSQL on your desk. The whole endpoint as one object (local.c): folder, PostgreSQL,
+ * certificate, front and control socket, made and unmade. The parts of `dsql local` are folders:
  *
  *     front/    the loop with its sessions: logins, messages in both directions, the control socket
  *     rules/    what the service says to a statement, from its text alone; no socket, no session

@@ -26,7 +26,7 @@ static void free_now(struct dsql_deferred_free *ending)
 {
     struct dsql_client *client = DSQL_CONTAINER_OF(ending, struct dsql_client, ending);
     assert(client->state == DSQL_CLIENT_DEAD && !client->server && !client->waits);
-    dsql_login_free(client);
+    dsql_proxy_login_free(client);
     dsql_outbox_fini(&client->out);
     dsql_pg_framer_fini(&client->in);
     dsql_strbuf_fini(&client->held);
@@ -134,7 +134,7 @@ static bool take_bytes(struct dsql_client *client, struct dsql_span bytes)
             if (plain && client->ssl && bytes.len > 0)
                 client->state = DSQL_CLIENT_CLOSING;
         } else if (client->state == DSQL_CLIENT_LOGIN) {
-            dsql_login_message(client, &piece);
+            dsql_proxy_login_message(client, &piece);
         } else if (client->state != DSQL_CLIENT_ACTIVE || !take_message(client, &piece)) {
             dsql_strbuf_add(&client->held, piece.raw);
             dsql_strbuf_add(&client->held, bytes);

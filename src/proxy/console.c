@@ -335,7 +335,7 @@ static void show_clients(struct dsql_client *client, struct table *table)
         end_cell(table);
         number(table, 0);
         text(table, at->ssl ? SSL_get_version(at->ssl) : "");
-        text(table, at->settings ? at->settings->values[DSQL_SETTING_APPLICATION_NAME] : "");
+        text(table, at->settings ? at->settings->values[DSQL_PARAMETER_APPLICATION_NAME] : "");
         number(table, (int64_t)at->names.count);
         end_row(table);
     }

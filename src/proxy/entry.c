@@ -325,22 +325,22 @@ static bool take_parameter(struct dsql_client *client, struct dsql_span name,
 {
     size_t i = dsql_parameter_find(name);
     char message[200];
-    if (i == DSQL_SETTINGS && !client->proxy->options.strict &&
+    if (i == DSQL_PARAMETERS && !client->proxy->options.strict &&
         dsql_compat_is_harmless(name, value)) {
         atomic_fetch_add_explicit(&client->proxy->counts.compat[DSQL_COMPAT_KIND_STARTUP], 1,
                                   memory_order_relaxed);
         return true;
     }
-    if (i == DSQL_SETTINGS) {
+    if (i == DSQL_PARAMETERS) {
         (void)snprintf(message, sizeof(message),
                        "setting configuration parameter \"%s\" not supported",
                        dsql_shown(name).text);
         dsql_entry_refuse(client, "0A000", message, "");
         return false;
     }
-    if (i == DSQL_SETTING_CLIENT_ENCODING && is_utf8(value))
+    if (i == DSQL_PARAMETER_CLIENT_ENCODING && is_utf8(value))
         value = DSQL_SPAN("UTF8");
-    else if (i != DSQL_SETTING_APPLICATION_NAME)
+    else if (i != DSQL_PARAMETER_APPLICATION_NAME)
         *check = true;
     struct dsql_settings *changed = dsql_settings_with(client->settings, i, value);
     if (!changed) {
@@ -503,7 +503,7 @@ static void begin_session(struct dsql_client *client, const struct dsql_pg_piece
     if (client->known || !client->proxy->options.users_file[0])
         dsql_entry_admit(client, startup);
     else
-        dsql_login_begin(client, piece->body, startup);
+        dsql_proxy_login_begin(client, piece->body, startup);
 }
 
 /* The answer goes out in plain text, at once; what comes next is TLS. */

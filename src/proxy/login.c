@@ -19,7 +19,7 @@ struct dsql_login {
     bool began; /* its first message was answered */
 };
 
-void dsql_login_free(struct dsql_client *client)
+void dsql_proxy_login_free(struct dsql_client *client)
 {
     if (!client->login_state)
         return;
@@ -37,8 +37,8 @@ static void put_sasl(struct dsql_client *client, enum dsql_pg_auth_kind kind, st
     dsql_pg_msg_end(&msg);
 }
 
-void dsql_login_begin(struct dsql_client *client, struct dsql_span packet,
-                      const struct dsql_pg_startup *startup)
+void dsql_proxy_login_begin(struct dsql_client *client, struct dsql_span packet,
+                            const struct dsql_pg_startup *startup)
 {
     struct dsql_span user = DSQL_SPAN("");
     struct dsql_scram_verifier verifier;
@@ -70,7 +70,7 @@ static void succeed(struct dsql_client *client)
     struct dsql_pg_startup startup;
     struct dsql_err err;
     dsql_strbuf_init_heap(&client->login_state->packet, DSQL_PG_STARTUP_MOST);
-    dsql_login_free(client);
+    dsql_proxy_login_free(client);
     if (dsql_pg_startup_parse(dsql_strbuf_span(&packet), &startup, &err))
         deny(client); /* memory was short when the packet was kept */
     else
@@ -98,7 +98,7 @@ static void go_on(struct dsql_client *client, struct dsql_span message)
         succeed(client);
 }
 
-void dsql_login_message(struct dsql_client *client, const struct dsql_pg_piece *piece)
+void dsql_proxy_login_message(struct dsql_client *client, const struct dsql_pg_piece *piece)
 {
     struct dsql_span message = piece->body;
     if (!client->login_state->began) { /* SASLInitialResponse: mechanism, length, data */

@@ -23,20 +23,20 @@ static const char *const reported[DSQL_PROXY_REPORTED] = {
 /* The values of a row that libpq read, as a row of the wire. */
 static struct dsql_settings *settings_of(const PGresult *result)
 {
-    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQnfields(result) != DSQL_SETTINGS)
+    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQnfields(result) != DSQL_PARAMETERS)
         return NULL;
     struct dsql_strbuf raw;
     dsql_strbuf_init_heap(&raw, 1 << 20);
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&raw, 0);
-    for (int i = 0; i < DSQL_SETTINGS; i++) {
+    for (int i = 0; i < DSQL_PARAMETERS; i++) {
         /* Who names no application has none, whatever the pool calls itself. */
-        struct dsql_span value = i == DSQL_SETTING_APPLICATION_NAME
+        struct dsql_span value = i == DSQL_PARAMETER_APPLICATION_NAME
                                      ? DSQL_SPAN("")
                                      : dsql_span_of(PQgetvalue(result, 0, i));
         dsql_pg_msg_value(&msg, (struct dsql_pg_value){.bytes = value});
     }
     dsql_pg_msg_end(&msg);
-    const struct dsql_pg_values row = {DSQL_SETTINGS, dsql_span_from(dsql_strbuf_span(&raw), 4)};
+    const struct dsql_pg_values row = {DSQL_PARAMETERS, dsql_span_from(dsql_strbuf_span(&raw), 4)};
     struct dsql_settings *settings = raw.cut ? NULL : dsql_settings_of_row(row);
     dsql_strbuf_fini(&raw);
     return settings;

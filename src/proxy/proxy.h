@@ -300,10 +300,10 @@ void dsql_proxy_sample(struct dsql_proxy *proxy, struct dsql_metrics *metrics);
 
 /* login.c */
 /* Asks for the password. packet: the body of the startup packet. */
-void dsql_login_begin(struct dsql_client *client, struct dsql_span packet,
-                      const struct dsql_pg_startup *startup);
-void dsql_login_message(struct dsql_client *client, const struct dsql_pg_piece *piece);
-void dsql_login_free(struct dsql_client *client);
+void dsql_proxy_login_begin(struct dsql_client *client, struct dsql_span packet,
+                            const struct dsql_pg_startup *startup);
+void dsql_proxy_login_message(struct dsql_client *client, const struct dsql_pg_piece *piece);
+void dsql_proxy_login_free(struct dsql_client *client);
 
 /* client.c */
 void dsql_client_begin(struct dsql_client *client, int fd);

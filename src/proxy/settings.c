@@ -4,7 +4,7 @@
 
 #include "proxy/sql_words.h"
 
-static const char *const names[DSQL_SETTINGS] = {
+static const char *const names[DSQL_PARAMETERS] = {
     "application_name",     "client_encoding",   "datestyle",
     "extra_float_digits",   "intervalstyle",     "timezone",
     "search_path",          "enable_bitmapscan", "enable_hashjoin",
@@ -20,7 +20,7 @@ const char *dsql_parameter_name(size_t i)
 size_t dsql_parameter_find(struct dsql_span name)
 {
     size_t i = 0;
-    while (i < DSQL_SETTINGS && !dsql_span_eq_nocase(name, dsql_span_of(names[i])))
+    while (i < DSQL_PARAMETERS && !dsql_span_eq_nocase(name, dsql_span_of(names[i])))
         i++;
     return i;
 }
@@ -42,7 +42,7 @@ void dsql_settings_unref(struct dsql_settings *settings)
 {
     if (!settings || --settings->refs > 0)
         return;
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         free(settings->values[i]);
     free(settings);
 }
@@ -55,7 +55,7 @@ static bool set(struct dsql_settings *settings, size_t i, struct dsql_span value
 
 struct dsql_settings *dsql_settings_of_row(struct dsql_pg_values row)
 {
-    struct dsql_settings *made = row.count == DSQL_SETTINGS ? calloc(1, sizeof(*made)) : NULL;
+    struct dsql_settings *made = row.count == DSQL_PARAMETERS ? calloc(1, sizeof(*made)) : NULL;
     struct dsql_pg_value value;
     bool ok = made != NULL;
     if (ok)
@@ -74,7 +74,7 @@ struct dsql_settings *dsql_settings_with(const struct dsql_settings *settings, s
     bool ok = made != NULL;
     if (ok)
         made->refs = 1;
-    for (size_t i = 0; ok && i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; ok && i < DSQL_PARAMETERS; i++)
         ok = set(made, i, i == at ? value : dsql_span_of(settings->values[i]));
     if (!ok)
         dsql_settings_unref(made);
@@ -83,7 +83,7 @@ struct dsql_settings *dsql_settings_with(const struct dsql_settings *settings, s
 
 bool dsql_settings_eq(const struct dsql_settings *a, const struct dsql_settings *b)
 {
-    for (size_t i = 0; a != b && i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; a != b && i < DSQL_PARAMETERS; i++)
         if (strcmp(a->values[i], b->values[i]) != 0)
             return false;
     return true;
@@ -103,7 +103,7 @@ static void add_literal(struct dsql_strbuf *sql, const char *text)
 
 void dsql_settings_put_read(struct dsql_strbuf *sql)
 {
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         dsql_strbuf_addf(sql, "%spg_catalog.current_setting('%s')", i ? ", " : "select ", names[i]);
 }
 
@@ -125,7 +125,7 @@ void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_setting
                               const struct dsql_settings *to)
 {
     assert(sql->len == 0);
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         if (changes(from, to, i))
             add_setting(sql, i, to->values[i], false);
 }
@@ -137,7 +137,7 @@ void dsql_settings_put_check(struct dsql_strbuf *sql, const struct dsql_settings
     assert(sql->len == 0);
     /* Operators by their full names: the search_path in force may be anybody's. */
     dsql_strbuf_add_str(sql, "select 1 operator(pg_catalog./) case when ");
-    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++) {
         if (!changes(from, to, i))
             continue;
         dsql_strbuf_addf(sql, "%spg_catalog.current_setting('%s') operator(pg_catalog.=) ", joint,
@@ -160,7 +160,7 @@ static size_t take_parameter(struct dsql_span *text, bool *zone)
         return dsql_parameter_find(DSQL_SPAN("timezone"));
     }
     return dsql_sql_take_name(text, name, sizeof(name)) ? dsql_parameter_find(dsql_span_of(name))
-                                                        : DSQL_SETTINGS;
+                                                        : DSQL_PARAMETERS;
 }
 
 /* What follows the name in SET. */
@@ -182,12 +182,12 @@ bool dsql_settings_are_reset(struct dsql_span text, struct dsql_settings_reset *
 {
     struct dsql_span rest;
     bool zone;
-    *reset = (struct dsql_settings_reset){.which = DSQL_SETTINGS};
+    *reset = (struct dsql_settings_reset){.which = DSQL_PARAMETERS};
     if (dsql_sql_is_reset_all(text))
         return true;
     if (dsql_sql_begins(text, "reset", &rest)) {
         reset->which = take_parameter(&rest, &zone);
-        return reset->which < DSQL_SETTINGS && dsql_sql_is_end(rest);
+        return reset->which < DSQL_PARAMETERS && dsql_sql_is_end(rest);
     }
     if (!dsql_sql_begins(text, "set", &rest))
         return false;
@@ -195,18 +195,18 @@ bool dsql_settings_are_reset(struct dsql_span text, struct dsql_settings_reset *
     if (!reset->local)
         (void)dsql_sql_begins(rest, "session", &rest);
     reset->which = take_parameter(&rest, &zone);
-    return reset->which < DSQL_SETTINGS && is_default(rest, zone);
+    return reset->which < DSQL_PARAMETERS && is_default(rest, zone);
 }
 
 void dsql_settings_put_reset(struct dsql_strbuf *sql, const struct dsql_settings *base,
                              const struct dsql_settings *initial, struct dsql_settings_reset reset)
 {
     assert(sql->len == 0);
-    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++) {
         /* A connection's default of this one is the pool's name. */
-        bool differs =
-            i == DSQL_SETTING_APPLICATION_NAME || strcmp(base->values[i], initial->values[i]) != 0;
-        if (differs && (reset.which == i || reset.which == DSQL_SETTINGS))
+        bool differs = i == DSQL_PARAMETER_APPLICATION_NAME ||
+                       strcmp(base->values[i], initial->values[i]) != 0;
+        if (differs && (reset.which == i || reset.which == DSQL_PARAMETERS))
             add_setting(sql, i, initial->values[i], reset.local);
     }
 }

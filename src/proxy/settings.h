@@ -10,17 +10,21 @@
 #include "base/strbuf.h"
 #include "pgwire/lists.h"
 
-enum { DSQL_SETTING_APPLICATION_NAME = 0, DSQL_SETTING_CLIENT_ENCODING = 1, DSQL_SETTINGS = 15 };
+enum {
+    DSQL_PARAMETER_APPLICATION_NAME = 0,
+    DSQL_PARAMETER_CLIENT_ENCODING = 1,
+    DSQL_PARAMETERS = 15
+};
 
 struct dsql_settings {
     unsigned refs;
-    char *values[DSQL_SETTINGS]; /* never NULL */
+    char *values[DSQL_PARAMETERS]; /* never NULL */
 };
 
 /* "application_name" for 0. */
 const char *dsql_parameter_name(size_t i);
 
-/* The place of a parameter, in any case of letters; DSQL_SETTINGS if it has none. */
+/* The place of a parameter, in any case of letters; DSQL_PARAMETERS if it has none. */
 size_t dsql_parameter_find(struct dsql_span name);
 
 /* Whether the text sets a parameter that can't be read back. */
@@ -41,7 +45,7 @@ void dsql_settings_put_read(struct dsql_strbuf *sql);
 
 /* What a statement takes back to its default: RESET, SET ... TO DEFAULT. */
 struct dsql_settings_reset {
-    size_t which; /* the parameter; DSQL_SETTINGS: all */
+    size_t which; /* the parameter; DSQL_PARAMETERS: all */
     bool local;   /* for the transaction only */
 };
 

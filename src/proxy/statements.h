@@ -5,8 +5,8 @@
  * *cache* of a server connection says which statements are prepared there; it is bounded, and the
  * one used least recently gives way.
  *
- * Invariants: (P1) a statement's server name is its own for as long as anybody refers to it;
- * (P2) a cache never holds more than its limit.
+ * Invariants: (PS1) a statement's server name is its own for as long as anybody refers to it;
+ * (PS2) a cache never holds more than its limit.
  */
 #ifndef DSQL_PROXY_STATEMENTS_H
 #define DSQL_PROXY_STATEMENTS_H

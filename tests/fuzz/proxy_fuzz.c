@@ -38,7 +38,7 @@ enum { MODE_RETRIES = 1, MODE_STRICT = 2, MODE_WILD = 4, MODE_LOGIN = 8, MODE_LO
 
 /* A server: the far end of a connection that the pool lends. */
 struct settings {
-    char of[DSQL_SETTINGS];
+    char of[DSQL_PARAMETERS];
 };
 
 struct server {
@@ -101,7 +101,7 @@ static void server_begin(struct server *server)
 {
     *server = (struct server){.tx = DSQL_PG_IDLE, .number = ++w.servers_begun};
     fake_conn_begin(&server->conn);
-    memset(server->settings.of, 'v', DSQL_SETTINGS);
+    memset(server->settings.of, 'v', DSQL_PARAMETERS);
     dsql_pg_framer_init(&server->in, &w.limits);
     dsql_strbuf_init_heap(&server->out, BOX);
     dsql_strbuf_init_heap(&server->made, BOX);
@@ -240,8 +240,8 @@ static bool is_there(struct server *server, struct dsql_span name)
 static void put_settings(struct server *server)
 {
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, DSQL_PG_BE_DATA_ROW);
-    dsql_pg_msg_count(&msg, DSQL_SETTINGS);
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    dsql_pg_msg_count(&msg, DSQL_PARAMETERS);
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         dsql_pg_msg_value(&msg, (struct dsql_pg_value){.bytes = {&server->settings.of[i], 1}});
     dsql_pg_msg_end(&msg);
 }
@@ -275,7 +275,7 @@ static void note_run(struct server *server, bool sets)
     assert(memcmp(wanted, &server->settings, sizeof(*wanted)) == 0);
     if (!sets || w.mode & MODE_RETRIES)
         return;
-    server->settings.of[chance(DSQL_SETTINGS)] = (char)('a' + chance(3));
+    server->settings.of[chance(DSQL_PARAMETERS)] = (char)('a' + chance(3));
     assert(client->run_count < UNTOLD);
     client->run[client->run_count++] = server->settings;
 }
@@ -302,7 +302,7 @@ static bool each_setting(struct dsql_span text, struct server *server,
                          bool (*each)(struct server *server, size_t i, char value))
 {
     bool all = true;
-    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++) {
         char name[64];
         int len = snprintf(name, sizeof(name), "('%s'", dsql_parameter_name(i));
         const char *at = memmem(text.ptr, text.len, name, (size_t)len);
@@ -620,7 +620,7 @@ static void client_begin(struct client *client)
     int far;
     struct dsql_client *made = fake_client_begin(&w.proxy, &far);
     *client = (struct client){.is = made, .far = far};
-    memset(client->told.of, 'v', DSQL_SETTINGS);
+    memset(client->told.of, 'v', DSQL_PARAMETERS);
     client->committed = client->told;
     dsql_pg_framer_init(&client->heard, &w.proxy.server_limits);
     made->known = !(w.mode & MODE_LOGIN) || chance(2);

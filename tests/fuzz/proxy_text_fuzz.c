@@ -74,9 +74,9 @@ static void check_setting(struct dsql_span value)
     struct dsql_settings empty = {.refs = 1};
     struct dsql_strbuf sql;
     char none[] = "";
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         empty.values[i] = none;
-    struct dsql_settings *with = dsql_settings_with(&empty, value.len % DSQL_SETTINGS, value);
+    struct dsql_settings *with = dsql_settings_with(&empty, value.len % DSQL_PARAMETERS, value);
     assert(with != NULL && dsql_settings_eq(with, &empty) == (value.len == 0));
     dsql_strbuf_init_heap(&sql, OUT_MAX);
     dsql_settings_put_change(&sql, &empty, with);

@@ -131,7 +131,7 @@ static struct dsql_settings *base_settings(void)
     struct dsql_settings *made = calloc(1, sizeof(*made));
     assert(made != NULL);
     made->refs = 1;
-    for (size_t i = 0; i < DSQL_SETTINGS; i++) {
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++) {
         made->values[i] = strdup("v");
         assert(made->values[i] != NULL);
     }

@@ -232,19 +232,19 @@ TEST(the_server_is_kept_from_the_machine)
         print_message("%s\n", rows[i].name);
         if (programs.wall.landlock < rows[i].landlock)
             continue;
-        assert_true(tried(rows[i].what, false, DSQL_WALL_SERVER));
-        assert_int_equal(tried(rows[i].what, true, DSQL_WALL_SERVER), rows[i].allowed);
+        assert_true(tried(rows[i].what, false, DSQL_KERNEL_WALL_SERVER));
+        assert_int_equal(tried(rows[i].what, true, DSQL_KERNEL_WALL_SERVER), rows[i].allowed);
     }
 }
 
 TEST(initdb_runs_programs_and_writes_nowhere_else)
 {
     needs_landlock();
-    assert_true(tried(run_shell, true, DSQL_WALL_INITDB));
-    assert_true(tried(keep_data, true, DSQL_WALL_INITDB));
-    assert_false(tried(write_outside, true, DSQL_WALL_INITDB));
-    assert_false(tried(read_outside, true, DSQL_WALL_INITDB));
-    assert_false(tried(use_tcp, true, DSQL_WALL_INITDB));
+    assert_true(tried(run_shell, true, DSQL_KERNEL_WALL_INITDB));
+    assert_true(tried(keep_data, true, DSQL_KERNEL_WALL_INITDB));
+    assert_false(tried(write_outside, true, DSQL_KERNEL_WALL_INITDB));
+    assert_false(tried(read_outside, true, DSQL_KERNEL_WALL_INITDB));
+    assert_false(tried(use_tcp, true, DSQL_KERNEL_WALL_INITDB));
 }
 
 /* Whether the superuser's statement goes through, with nothing of ours inside PostgreSQL. */
@@ -261,7 +261,7 @@ static bool superuser_may(const char *sql, bool wall)
                                 "postgres", NULL};
     without.wall.off = !wall;
     (void)snprintf(text, sizeof(text), "%s\n", sql);
-    return !dsql_program_run(&without, DSQL_WALL_SINGLE, args, text, &err);
+    return !dsql_program_run(&without, DSQL_KERNEL_WALL_SINGLE, args, text, &err);
 }
 
 TEST(not_even_a_superuser_of_postgresql_gets_out)
@@ -292,7 +292,7 @@ TEST(not_even_a_superuser_of_postgresql_gets_out)
     dsql_folder_path(&folder, "pg", &data);
     path_in(&path, "written");
     const char *const make[] = {"initdb", "-D", data, "--no-sync", "--locale=C", NULL};
-    if (dsql_program_run(&programs, DSQL_WALL_INITDB, make, "", &err))
+    if (dsql_program_run(&programs, DSQL_KERNEL_WALL_INITDB, make, "", &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < DSQL_COUNT_OF(hostile); i++) {
         (void)snprintf(sql, sizeof(sql), "%s%s%s", hostile[i].before, outside, hostile[i].after);

@@ -151,10 +151,10 @@ static void insert(struct server *server, struct dsql_span text)
 static void put_settings(struct server *server)
 {
     struct dsql_pg_msg msg = dsql_pg_msg_begin(&server->out, DSQL_PG_BE_DATA_ROW);
-    dsql_pg_msg_count(&msg, DSQL_SETTINGS);
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    dsql_pg_msg_count(&msg, DSQL_PARAMETERS);
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         dsql_pg_msg_value(&msg, (struct dsql_pg_value){
-                                    .bytes = i == DSQL_SETTING_APPLICATION_NAME
+                                    .bytes = i == DSQL_PARAMETER_APPLICATION_NAME
                                                  ? (struct dsql_span){&server->application_name, 1}
                                                  : DSQL_SPAN("v")});
     dsql_pg_msg_end(&msg);
@@ -455,7 +455,7 @@ static void world_begin(void)
         *client = (struct client){.name = name};
         struct dsql_client *made = fake_client_begin(&w.proxy, &client->far);
         struct dsql_settings *settings = dsql_settings_with(
-            w.proxy.roles[0].base, DSQL_SETTING_APPLICATION_NAME, (struct dsql_span){&name, 1});
+            w.proxy.roles[0].base, DSQL_PARAMETER_APPLICATION_NAME, (struct dsql_span){&name, 1});
         fake_client_admit(made, settings);
         dsql_settings_unref(settings);
         dsql_pg_framer_init(&client->in, &w.proxy.server_limits);

@@ -134,9 +134,9 @@ TEST(changes_of_earlier_segments_are_uncertain)
 static struct dsql_settings *settings(void)
 {
     STRBUF(row, 1024);
-    for (size_t i = 0; i < DSQL_SETTINGS; i++)
+    for (size_t i = 0; i < DSQL_PARAMETERS; i++)
         dsql_strbuf_add(&row, (struct dsql_span){"\0\0\0\1x", 5});
-    return dsql_settings_of_row((struct dsql_pg_values){DSQL_SETTINGS, dsql_strbuf_span(&row)});
+    return dsql_settings_of_row((struct dsql_pg_values){DSQL_PARAMETERS, dsql_strbuf_span(&row)});
 }
 
 TEST(only_settings_that_differ_are_set)
@@ -172,7 +172,7 @@ TEST(defaults_are_the_clients)
     struct dsql_settings_reset reset;
     struct dsql_settings *base = settings();
     struct dsql_settings *mine = dsql_settings_with(base, zone, DSQL_SPAN("Asia/Tokyo"));
-    assert_true(resets("reset all", DSQL_SETTINGS, false));
+    assert_true(resets("reset all", DSQL_PARAMETERS, false));
     assert_true(resets("RESET /* a */ TimeZone ; ", zone, false));
     assert_true(resets("reset time zone", zone, false));
     assert_true(resets("set \"timezone\" to default", zone, false));
@@ -191,7 +191,7 @@ TEST(defaults_are_the_clients)
     dsql_strbuf_clear(&sql);
     dsql_settings_put_reset(&sql, base, base, reset);
     assert_int_equal(sql.len, 0);
-    reset = (struct dsql_settings_reset){.which = DSQL_SETTINGS};
+    reset = (struct dsql_settings_reset){.which = DSQL_PARAMETERS};
     dsql_settings_put_reset(&sql, base, base, reset);
     assert_string_equal(sql.ptr, "select pg_catalog.set_config('application_name', 'x', false)");
     dsql_settings_unref(base);

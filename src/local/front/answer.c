@@ -182,7 +182,7 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
         dsql_login_mapped(session);
 }
 
-void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg_piece *piece)
+void dsql_front_answer(struct dsql_session *session, const struct dsql_pg_piece *piece)
 {
     struct dsql_pg_be msg;
     struct dsql_err err;

@@ -225,7 +225,7 @@ void dsql_backend_flush(struct dsql_backend *backend)
 static void on_piece(struct dsql_backend *backend, const struct dsql_pg_piece *piece)
 {
     if (backend->session)
-        dsql_answer_from_backend(backend->session, piece);
+        dsql_front_answer(backend->session, piece);
 }
 
 static void read_in(struct dsql_backend *backend)

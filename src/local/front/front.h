@@ -224,11 +224,11 @@ void dsql_login_row(struct dsql_session *session, struct dsql_pg_values in_force
 void dsql_login_mapped(struct dsql_session *session);
 
 /* relay.c and answer.c */
-void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece);
+void dsql_front_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece);
 /* A long message that was read, or its next portion. */
-void dsql_relay_read(struct dsql_session *session, struct dsql_reading *reading);
-void dsql_relay_fini(struct dsql_session *session);
-void dsql_answer_from_backend(struct dsql_session *session, const struct dsql_pg_piece *piece);
+void dsql_front_relay_read(struct dsql_session *session, struct dsql_reading *reading);
+void dsql_front_relay_fini(struct dsql_session *session);
+void dsql_front_answer(struct dsql_session *session, const struct dsql_pg_piece *piece);
 
 /* fault/strike.c: faults of statements and of COMMIT. */
 enum dsql_strike {

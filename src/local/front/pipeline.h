@@ -8,7 +8,7 @@
  * Words: an *end* is a message that is answered by ReadyForQuery: a Query or a Sync. *Skipping* is
  * PostgreSQL once an error was heard and until it gets a Sync.
  *
- * Rules: (P1) skipping implies open; (P2) `ends` is how many of the messages are ends. In doubt,
+ * Rules: (PI1) skipping implies open; (PI2) `ends` is how many of the messages are ends. In doubt,
  * where a Sync stands among the data of a COPY that fails, too little is expected, never too much:
  * with the last ReadyForQuery everything is right again.
  */

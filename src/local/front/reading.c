@@ -66,7 +66,7 @@ static void read_here(struct dsql_reading *reading)
 static void pass_on(struct dsql_reading *reading)
 {
     struct dsql_session *session = reading->session;
-    dsql_relay_read(session, reading);
+    dsql_front_relay_read(session, reading);
     if (session->reading != reading || dsql_heap_node_is_in(&reading->portion.node))
         return; /* the session is closed, or there is another portion */
     session->reading = NULL;

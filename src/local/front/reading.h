@@ -42,7 +42,7 @@ struct dsql_readings {
 };
 
 /* A Query message on its way to PostgreSQL. */
-struct dsql_relay_query {
+struct dsql_front_relay_query {
     struct dsql_strbuf sql; /* what goes to PostgreSQL */
     size_t at;              /* so many statements are judged */
     bool as_it_came;        /* a single statement that travels unchanged */
@@ -66,7 +66,7 @@ struct dsql_reading {
     char *rest; /* what came behind the message */
     size_t rest_len;
     struct dsql_timer portion; /* runs between two portions */
-    struct dsql_relay_query query;
+    struct dsql_front_relay_query query;
 };
 
 DSQL_MUST_USE enum dsql_rc dsql_readings_init(struct dsql_readings *all, struct dsql_front *front,

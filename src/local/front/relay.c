@@ -14,7 +14,7 @@
 
 enum { REFUSAL_TEXT_MAX = 2048 };
 
-void dsql_relay_fini(struct dsql_session *session)
+void dsql_front_relay_fini(struct dsql_session *session)
 {
     dsql_names_drop_all(&session->names, DSQL_PG_STATEMENT);
     dsql_names_drop_all(&session->names, DSQL_PG_PORTAL);
@@ -164,7 +164,7 @@ static bool add_statement(struct dsql_session *session, const struct dsql_sql_sc
 }
 
 static void end_query(struct dsql_session *session, struct dsql_sql_script *script,
-                      const struct dsql_relay_query *query)
+                      const struct dsql_front_relay_query *query)
 {
     struct dsql_sql_refusal refusal;
     if (session->state != DSQL_SESSION_ACTIVE)
@@ -181,7 +181,7 @@ static void end_query(struct dsql_session *session, struct dsql_sql_script *scri
 
 /* Judges so many statements; true once nothing is left. */
 static bool add_statements(struct dsql_session *session, const struct dsql_sql_script *script,
-                           struct dsql_relay_query *query, size_t most)
+                           struct dsql_front_relay_query *query, size_t most)
 {
     size_t end = script->count - query->at > most ? query->at + most : script->count;
     while (!query->ended && query->at < end)
@@ -191,7 +191,7 @@ static bool add_statements(struct dsql_session *session, const struct dsql_sql_s
 }
 
 static void begin_query(struct dsql_session *session, const struct dsql_sql_script *script,
-                        struct dsql_relay_query *query)
+                        struct dsql_front_relay_query *query)
 {
     query->as_it_came = script->count == 1;
     if (script->refusal) {
@@ -221,7 +221,7 @@ static void relay_query(struct dsql_session *session, struct dsql_span text)
     struct dsql_sql_script *script = script_of(session, text);
     if (!script)
         return;
-    struct dsql_relay_query query = {.at = 0};
+    struct dsql_front_relay_query query = {.at = 0};
     dsql_strbuf_init_heap(&query.sql, DSQL_OUTBOX_MAX);
     begin_query(session, script, &query);
     (void)add_statements(session, script, &query, SIZE_MAX);
@@ -425,7 +425,7 @@ static void relay_piece(struct dsql_session *session, const struct dsql_pg_piece
         note_sent(session, piece->type);
 }
 
-void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece)
+void dsql_front_relay_from_client(struct dsql_session *session, const struct dsql_pg_piece *piece)
 {
     if (piece->type == DSQL_PG_FE_TERMINATE)
         dsql_session_close(session);
@@ -433,7 +433,7 @@ void dsql_relay_from_client(struct dsql_session *session, const struct dsql_pg_p
         relay_piece(session, piece);
 }
 
-void dsql_relay_read(struct dsql_session *session, struct dsql_reading *reading)
+void dsql_front_relay_read(struct dsql_session *session, struct dsql_reading *reading)
 {
     if (reading->rc)
         dsql_session_fatal(session, DSQL_LOCAL_REFUSALS, "53200", "out of memory", "");

@@ -38,7 +38,7 @@ static void free_now(struct dsql_deferred_free *ending)
     SSL_free(session->ssl);
     dsql_outbox_fini(&session->to_client);
     dsql_pg_framer_fini(&session->from_client);
-    dsql_relay_fini(session);
+    dsql_front_relay_fini(session);
     if (session->startup) /* it shows the client's secret */
         explicit_bzero(session->startup, session->startup_len);
     free(session->startup);
@@ -237,7 +237,7 @@ static void on_piece(struct dsql_session *session, const struct dsql_pg_piece *p
         dsql_login_password(session, piece);
         break;
     case DSQL_SESSION_ACTIVE:
-        dsql_relay_from_client(session, piece);
+        dsql_front_relay_from_client(session, piece);
         break;
     case DSQL_SESSION_ROLE:
         dsql_session_drop(session, "a message before the server was ready for it");

@@ -52,7 +52,7 @@ static enum dsql_rc run_initdb(const struct dsql_programs *programs, const char 
                                 "--encoding=UTF8",
                                 "--no-sync",
                                 NULL};
-    return dsql_program_run(programs, DSQL_WALL_INITDB, args, "", err);
+    return dsql_program_run(programs, DSQL_KERNEL_WALL_INITDB, args, "", err);
 }
 
 /* The first statement that fails ends it, and its error is the last line of the log. */
@@ -72,7 +72,7 @@ static enum dsql_rc run_first_sql(const struct dsql_programs *programs, const ch
     }
     args[n++] = "postgres";
     assert(n < ARGS_MAX);
-    return dsql_program_run(programs, DSQL_WALL_SINGLE, args, dsql_local_first_sql, err);
+    return dsql_program_run(programs, DSQL_KERNEL_WALL_SINGLE, args, dsql_local_first_sql, err);
 }
 
 enum dsql_rc dsql_cluster_make(const struct dsql_programs *programs, const char *data,

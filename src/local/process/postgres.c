@@ -142,7 +142,7 @@ static enum dsql_rc launch(struct dsql_postgres *pg, const struct dsql_sql_limit
     int secrets = dsql_local_secrets_pipe(&pg->secrets);
     if (secrets < 0)
         return dsql_err_set(err, DSQL_IO, "no pipe: %s", strerror(errno));
-    pg->pid = dsql_program_start(&pg->programs, DSQL_WALL_SERVER, args, secrets, err);
+    pg->pid = dsql_program_start(&pg->programs, DSQL_KERNEL_WALL_SERVER, args, secrets, err);
     close(secrets);
     return pg->pid > 0 ? DSQL_OK : DSQL_IO;
 }

@@ -58,9 +58,9 @@ static int make_ruleset(const struct ruleset *ruleset, size_t size, uint32_t fla
 }
 
 /* Which kinds a row is for. */
-#define INITDB (1u << DSQL_WALL_INITDB)
-#define NAMES  (INITDB | 1u << DSQL_WALL_SINGLE) /* those who ask for their user's name */
-#define ALL    (NAMES | 1u << DSQL_WALL_SERVER)
+#define INITDB (1u << DSQL_KERNEL_WALL_INITDB)
+#define NAMES  (INITDB | 1u << DSQL_KERNEL_WALL_SINGLE) /* those who ask for their user's name */
+#define ALL    (NAMES | 1u << DSQL_KERNEL_WALL_SERVER)
 
 /* What PostgreSQL reads besides its own: paths that a system lacks are passed over. */
 /* clang-format off */
@@ -145,7 +145,7 @@ static void allow_all(struct wall_rules *rules, enum dsql_kernel_wall_kind kind,
     for (size_t i = 0; i < DSQL_COUNT_OF(rows); i++)
         if (rows[i].kinds & 1u << kind)
             allow(rules, AT_FDCWD, rows[i].path, rows[i].rights);
-    allow_in(rules, bin, kind == DSQL_WALL_INITDB ? "." : "postgres", RUN);
+    allow_in(rules, bin, kind == DSQL_KERNEL_WALL_INITDB ? "." : "postgres", RUN);
     allow_in(rules, bin, "../lib", READ);
     allow_in(rules, bin, "../lib64", READ);
     allow_in(rules, bin, "../share", READ);
@@ -197,7 +197,7 @@ static bool enter_landlock(int version, enum dsql_kernel_wall_kind kind,
 static bool enter_seccomp(enum dsql_kernel_wall_kind kind)
 {
     /* What the server may not do; the same number twice for the others. */
-    const uint32_t no_connect = kind == DSQL_WALL_SERVER ? SYS_connect : SYS_io_uring_setup;
+    const uint32_t no_connect = kind == DSQL_KERNEL_WALL_SERVER ? SYS_connect : SYS_io_uring_setup;
     struct sock_filter code[] = {
         LOAD(arch),
         IS(OUR_ARCH, 0, 7),

@@ -22,9 +22,9 @@
 #include "local/process/folder.h"
 
 enum dsql_kernel_wall_kind {
-    DSQL_WALL_INITDB,
-    DSQL_WALL_SINGLE, /* postgres --single, which asks for the name of its user */
-    DSQL_WALL_SERVER,
+    DSQL_KERNEL_WALL_INITDB,
+    DSQL_KERNEL_WALL_SINGLE, /* postgres --single, which asks for the name of its user */
+    DSQL_KERNEL_WALL_SERVER,
 };
 
 struct dsql_kernel_wall {

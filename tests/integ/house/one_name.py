@@ -15,7 +15,6 @@ PUBLIC = {"credentials": "aws", "metrics": "metrics", "pool": "pool", "retry": "
 # Words of one thing that several folders have a part of.
 SHARED = {
     "budget": "pool budget",  # pool.h has the options of a budget
-    "answer": "local proxy",
     "cache": "base proxy",  # a line of the processor's cache; prepared statements
     "cluster": "aws cli local",  # an Aurora DSQL cluster
     "connect": "core pool",  # an attempt to connect, and what it was told
@@ -26,20 +25,16 @@ SHARED = {
     "local": "cli local",
     "names": "local proxy",
     "null": "base tx",
-    "login": "local proxy",
     "operation": "tx metrics",
     "pg": "pgwire tx",  # PostgreSQL's formats
     "proxy": "cli proxy",
     "registry": "core budget",
-    "relay": "local proxy",
     "retry": "core tx",
     "schema": "schema temporal cli",
     "script": "tx temporal",
     "secret": "base aws",
-    "setting": "config proxy",
     "sql": "local proxy",
     "trace": "core pool cli",
-    "wall": "base local",
 }
 MARK = re.compile(r"(?<![\w)])\(([A-Z]{1,2})(\d{1,2})\)")
 
@@ -97,7 +92,7 @@ def rules():
         for letters, number in MARK.findall(text):
             cited[letters + number].add(name)
     yield from (f"({letters}1) is a rule of {', '.join(sorted(names))}" for letters, names in sorted(homes.items())
-                if len(names) > 1 and letters != "P")
+                if len(names) > 1)
     yield from (f"({mark}) is cited in {', '.join(sorted(names))}, and is the rule of no file"
                 for mark, names in sorted(cited.items()) if mark not in known)
 
@@ -107,8 +102,6 @@ def heads():
     for folder in sorted(path for path in (ROOT / "src").glob("*") if path.is_dir()):
         found = {path: re.match(r"/\*.*?\*/", path.read_text(), re.S) for path in folder.glob("*.h")}
         homes = {path: head.group(0) for path, head in found.items() if head and re.match(rf"/\*\s*(\* )?{folder.name}: ", head.group(0))}
-        if folder.name == "local":
-            continue  # its parts are folders: local.h
         if len(homes) != 1:
             yield f"src/{folder.name}: {len(homes)} headers begin with '{folder.name}: ', and not one"
             continue

@@ -1,6 +1,8 @@
 /*
  * Plays scripts of concurrent sessions against the endpoint of the environment and compares every
- * answer.   occ_script FILE...
+ * answer.
+ *
+ *     occ_script FILE...
  *
  *     --- name of a scenario     tables of the one before are dropped, sessions begin anew
  *     setup: statement           makes the tables; a session like any other
