@@ -59,8 +59,8 @@ bool dsql_local_is_arn(struct dsql_span text)
            text.ptr[text.len - 1] != '/';
 }
 
-/* Those that were given, else those of the folder, else new ones; the folder has them afterwards.
- */
+/* The keys that were given, else those of the folder, else new ones; the folder has them
+ * afterwards. */
 static enum dsql_rc settle_keys(struct dsql_local *local, struct dsql_err *err)
 {
     struct dsql_local_keys *keys = &local->options.keys;

@@ -5,7 +5,7 @@
  *
  * Words: a *segment* is what lies between two Syncs, or a simple query. After an error in a
  * segment the server reads on to its Sync without an answer; entries up to there are *dropped*, and
- * whoever made them undoes what they were to do.
+ * their maker undoes what they were to do.
  */
 #ifndef DSQL_PROXY_ANSWERS_H
 #define DSQL_PROXY_ANSWERS_H
@@ -65,7 +65,7 @@ struct dsql_answers {
     struct dsql_answer *ring;
     uint32_t cap, first, count;
     uint32_t changes; /* entries that change something in the last segment, which is open, */
-    uint32_t changes_earlier; /* and in those before it */
+    uint32_t changes_earlier; /* such entries in the segments before */
     bool skipping;            /* an error came, and the Sync that ends its segment is not sent */
     bool copying;             /* the server reads CopyData */
 };

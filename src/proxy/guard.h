@@ -45,7 +45,7 @@ bool dsql_guard_begin(struct dsql_client *client, const struct dsql_pg_piece *pi
 /* Whether a guard is not answered and what comes next from the client has to wait for that. bytes:
  * the client's, not looked at yet. */
 bool dsql_guard_holds(struct dsql_client *client, struct dsql_span bytes);
-/* The same for a message. */
+/* Whether a guard is not answered and this message has to wait for that. */
 bool dsql_guard_holds_message(struct dsql_client *client, const struct dsql_pg_piece *piece);
 /* Whether the client's part has ended. */
 bool dsql_guard_is_closed(const struct dsql_client *client);

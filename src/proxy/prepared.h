@@ -71,7 +71,7 @@ bool dsql_prepared_admits(struct dsql_client *client, const struct dsql_pg_fe *m
 
 /* Prepares what the client means by a name, if its connection has not got it. */
 void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *definition);
-/* The same for its unnamed statement. */
+/* Prepares the client's unnamed statement, if its connection has not got it. */
 void dsql_prepared_need_unnamed(struct dsql_client *client);
 /* The statement will be prepared on the client's connection by what is put next. */
 void dsql_prepared_note(struct dsql_client *client, struct dsql_statement *statement);

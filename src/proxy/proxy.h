@@ -114,8 +114,8 @@ struct dsql_proxy_sample {
 
 enum dsql_client_state {
     DSQL_CLIENT_STARTUP,
-    DSQL_CLIENT_LOGIN,    /* its password is asked for */
-    DSQL_CLIENT_CHECKING, /* its startup parameters are tried on a server connection */
+    DSQL_CLIENT_LOGIN,    /* the client is asked for its password */
+    DSQL_CLIENT_CHECKING, /* the client's startup parameters are tried on a server connection */
     DSQL_CLIENT_ACTIVE,
     DSQL_CLIENT_CLOSING, /* once what is waiting has been sent */
     DSQL_CLIENT_LEAVING, /* gone; its server connection is being cleaned */
@@ -152,7 +152,7 @@ struct dsql_client {
     struct dsql_login *login_state; /* while its password is asked for */
     struct dsql_client *login_next, *login_prev; /* of those before login, the oldest first */
     struct dsql_mono began;                      /* when it came */
-    struct dsql_mono lent_at;  /* its last transaction's connection; 0: none yet */
+    struct dsql_mono lent_at;  /* when a connection was lent to it last; 0: never */
     struct dsql_mono asked_at; /* the first message whose answer is outstanding; 0: none */
     char user[DSQL_USER_NAME]; /* as the startup packet says */
     uid_t uid;                 /* of this machine, if known */
@@ -178,12 +178,12 @@ struct dsql_client {
     bool segment_commits;  /* one of them may commit something */
     bool settings_dirty;   /* have to be read back */
     bool settings_unread;  /* a transaction that has ended may have changed some */
-    bool settings_due;     /* those of its connection are not known to be its own */
+    bool settings_due;     /* the connection's settings are not known to be the client's */
     bool change_failed;    /* the settings that are being put in place are not */
     unsigned tries_failed; /* to put settings in place or to read them, in a row */
-    bool pinned;           /* it left something on its connection that can't be moved */
-    bool at_home;          /* likewise: its prepared statements, under its own names */
-    bool creates;          /* its transaction has a CREATE or ALTER */
+    bool pinned;           /* the client left something on its connection that can't be moved */
+    bool at_home;          /* its prepared statements are on the connection under its own names */
+    bool creates;          /* the transaction has a CREATE or ALTER */
     bool begun;            /* BEGIN is all that its transaction has seen */
     bool fatal_seen;       /* the server said goodbye, and the client has read it */
 };
@@ -204,10 +204,10 @@ struct dsql_server {
     uint64_t guards;        /* the number of the last one (guard.h) */
     struct dsql_strbuf row; /* of settings that are read back, as far as it has come */
     bool doubtful;          /* closed instead of returned */
-    bool unreadable;        /* its settings were read and make no sense */
+    bool unreadable;        /* the settings that were read make no sense */
     bool heard;             /* has said something since it was lent */
     bool suspect;           /* something happened on its socket while it was idle */
-    bool unread;            /* its socket may have more, which makes no event by itself */
+    bool unread;            /* the socket may have more, which makes no event by itself */
     struct dsql_server *gone_next;
 };
 
@@ -363,7 +363,7 @@ void dsql_server_cancel_wait(struct dsql_client *client);
 void dsql_server_unpark(struct dsql_client *client);
 /* Leaves the line. */
 void dsql_server_stop_waiting(struct dsql_client *client);
-/* Those whose turn has come. */
+/* Lends connections to the clients whose turn has come. */
 void dsql_server_serve(struct dsql_proxy *proxy);
 void dsql_server_init(struct dsql_proxy *proxy);
 void dsql_server_free_gone(struct dsql_proxy *proxy);

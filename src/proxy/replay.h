@@ -26,8 +26,8 @@ struct dsql_replay;
 /* What an answer of the server added to the client's outbox. */
 struct dsql_heard {
     size_t before; /* the length of the outbox before it */
-    bool late;     /* it answers the decisive part */
-    bool ends;     /* it is a ReadyForQuery of the client's */
+    bool late;     /* the answer is one to the decisive part */
+    bool ends;     /* the answer is a ReadyForQuery of the client's */
 };
 
 /* A message of the client's is about to be relayed; false: not now, it comes again. */

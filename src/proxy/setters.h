@@ -16,11 +16,11 @@
 struct dsql_client;
 
 struct dsql_setters {
-    bool there;     /* or there may be one, and the catalogue is not asked yet */
+    bool there;     /* there is one, or there may be one and the catalogue is not asked yet */
     bool asking;    /* an answer is outstanding, or was an error */
     uint64_t made;  /* transactions that may have made one, */
     uint64_t asked; /* those that the answer to come has seen, */
-    uint64_t known; /* and those that the last answer had seen */
+    uint64_t known; /* those that the last answer had seen */
     struct dsql_mono asked_at;
 };
 

@@ -1,7 +1,7 @@
 /*
  * The parameters a session of Aurora DSQL may set, as values of one moment: a client's, or those in
- * force on a server connection. A vector is never changed once it is made; whoever has it holds a
- * reference. Two parameters that only the service knows (dsql.enable_batched_nestloop and
+ * force on a server connection. A vector is never changed once it is made; its holders have
+ * references. Two parameters that only the service knows (dsql.enable_batched_nestloop and
  * disable_sync_create_index) can't be read back: who sets one keeps its connection.
  */
 #ifndef DSQL_PROXY_SETTINGS_H
@@ -32,7 +32,7 @@ bool dsql_settings_are_hidden(struct dsql_span text);
 
 /* From a row of dsql_settings_put_read(); NULL if it is no such row or memory is short. */
 struct dsql_settings *dsql_settings_of_row(struct dsql_pg_values row);
-/* The same with one other value; NULL if memory is short. */
+/* A copy with one other value; NULL if memory is short. */
 struct dsql_settings *dsql_settings_with(const struct dsql_settings *settings, size_t i,
                                          struct dsql_span value);
 struct dsql_settings *dsql_settings_ref(struct dsql_settings *settings);

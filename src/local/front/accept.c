@@ -36,7 +36,7 @@ static bool has_room(struct dsql_front *front)
         struct dsql_session *at = DSQL_CONTAINER_OF(node, struct dsql_session, login);
         int64_t age_ns = dsql_mono_since(now, at->began);
         if (age_ns < SILENT_NS)
-            return false; /* and so are all behind it */
+            return false; /* all behind it are younger */
         if (at->state == DSQL_SESSION_FIRST || age_ns >= SLOW_NS) {
             dsql_session_drop(at, "too slow to log in while others wait");
             return true;

@@ -91,7 +91,7 @@ enum dsql_session_state {
 enum dsql_cut {
     DSQL_CUT_NONE,
     DSQL_CUT_CLOSE,  /* the connection is closed instead */
-    DSQL_CUT_FAILED, /* it becomes XX000 */
+    DSQL_CUT_FAILED, /* the answer becomes XX000 */
 };
 
 struct dsql_session {
@@ -116,7 +116,7 @@ struct dsql_session {
     uint32_t blocked;    /* for how many rounds of unblock.c it has waited for DDL */
     uint64_t blocked_in; /* the last of these rounds */
     enum dsql_cut cut;
-    uint64_t cut_after; /* so many ends of the pipeline since the beginning */
+    uint64_t cut_after; /* ends of the pipeline that come before the answer that is cut */
     struct dsql_pipeline pipeline;
     struct dsql_places places;
     struct dsql_watch client;
@@ -127,7 +127,7 @@ struct dsql_session {
     struct dsql_backend *backend; /* NULL while it needs none */
     struct dsql_sql_tx tx;
     struct dsql_stale_session stale;
-    bool presets;    /* its startup packet sets more than its application_name */
+    bool presets;    /* the startup packet sets more than application_name */
     bool sync_index; /* disable_sync_create_index=off */
     struct dsql_names names;
     struct dsql_reading *reading; /* a long message that is not passed on yet; NULL if none */
@@ -220,7 +220,7 @@ void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece
 void dsql_login_password(struct dsql_session *session, const struct dsql_pg_piece *piece);
 /* PostgreSQL says what is in force for the role, which is let in: a row of values. */
 void dsql_login_row(struct dsql_session *session, struct dsql_pg_values in_force);
-/* It has said all it has to: without a row the role is not mapped. */
+/* PostgreSQL has answered the question; without a row the role is not mapped. */
 void dsql_login_mapped(struct dsql_session *session);
 
 /* relay.c and answer.c */
@@ -232,8 +232,8 @@ void dsql_front_answer(struct dsql_session *session, const struct dsql_pg_piece 
 
 /* fault/strike.c: faults of statements and of COMMIT. */
 enum dsql_strike {
-    DSQL_STRIKE_NONE, /* it runs; what is done with its answer is remembered */
-    DSQL_STRIKE_FAIL, /* it fails with the refusal */
+    DSQL_STRIKE_NONE, /* the statement runs; what is done with its answer is remembered */
+    DSQL_STRIKE_FAIL, /* the statement fails with the refusal */
     DSQL_STRIKE_CLOSE /* the connection is closed */
 };
 

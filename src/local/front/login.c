@@ -223,7 +223,7 @@ void dsql_login_startup(struct dsql_session *session, const struct dsql_pg_piece
         dsql_session_drop(session, "a request for encryption inside the encryption");
 }
 
-/* The values in force; none: as they are where nobody has set anything. */
+/* The values in force; none: the defaults of the service. */
 static void greet(struct dsql_session *session, struct dsql_pg_values in_force)
 {
     struct dsql_strbuf *out = &session->to_client.bytes;
@@ -303,7 +303,7 @@ void dsql_login_mapped(struct dsql_session *session)
     dsql_session_fatal(session, DSQL_LOCAL_TOKEN, "08006", denied, hint);
 }
 
-/* Where nobody has set anything it needs no session at PostgreSQL. */
+/* A login needs no session at PostgreSQL where no setting was changed. */
 static void let_in(struct dsql_session *session)
 {
     if (session->presets || session->front->backends.generation > 0) {

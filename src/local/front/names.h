@@ -13,7 +13,7 @@
 /* Names of one kind, in lists by a hash of the name. */
 struct dsql_named_set {
     struct dsql_named *few[8]; /* the lists, until there are more names than lists */
-    struct dsql_named **many;  /* then these instead; NULL before */
+    struct dsql_named **many;  /* the lists from then on; NULL before */
     size_t lists;              /* how many of them there are; a power of two */
     size_t count;
 };

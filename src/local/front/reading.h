@@ -44,7 +44,7 @@ struct dsql_readings {
 /* A Query message on its way to PostgreSQL. */
 struct dsql_front_relay_query {
     struct dsql_strbuf sql; /* what goes to PostgreSQL */
-    size_t at;              /* so many statements are judged */
+    size_t at;              /* how many statements are judged */
     bool as_it_came;        /* a single statement that travels unchanged */
     bool ended;             /* nothing comes behind the statement that was judged last */
 };

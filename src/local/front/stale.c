@@ -66,7 +66,7 @@ void dsql_stale_commit(struct dsql_stale *stale, struct dsql_stale_session *sess
     if (!session)
         return;
     if (session->known == number - 1)
-        session->known = number; /* its own is no news */
+        session->known = number; /* a session's own change is no news to it */
     session->lost = session->lost || draw(session->id, ~number) < stale->options->own;
 }
 

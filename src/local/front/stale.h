@@ -40,7 +40,7 @@ struct dsql_stale_change {
 /* What the endpoint remembers. */
 struct dsql_stale {
     const struct dsql_stale_options *options;
-    uint64_t changes; /* so far: the last is number `changes` */
+    uint64_t changes; /* how many there were so far, and the number of the last */
     struct dsql_stale_change kept[DSQL_STALE_KEPT];
 };
 
@@ -48,7 +48,7 @@ struct dsql_stale {
 struct dsql_stale_session {
     uint64_t id;    /* told apart by chance and delay */
     uint64_t known; /* changes up to this one are no news */
-    bool lost;      /* its transaction was undone by DDL: it meets OC001 whatever it used */
+    bool lost;      /* the transaction was undone by DDL, and meets OC001 whatever it used */
     uint64_t used[DSQL_STALE_USED_BITS / 64];
     struct dsql_stale_change ddl; /* under way, not committed */
 };

@@ -42,7 +42,7 @@ struct dsql_version {
 /* What is remembered about a version; NULL: nothing. */
 struct dsql_version *dsql_version_find(Relation rel, const ItemPointerData *tid);
 
-/* The same, made if there is nothing yet. */
+/* What is remembered about a version, made if there is nothing yet. */
 struct dsql_version *dsql_version_get(Relation rel, const ItemPointerData *tid);
 
 /* Whether the version is one that this snapshot of this transaction must not see any more. */

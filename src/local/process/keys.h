@@ -13,11 +13,11 @@ struct dsql_local_keys {
     struct dsql_secret secret_access_key, session_token;
 };
 
-/* Made up. */
+/* Makes keys up. */
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_make(struct dsql_local_keys *keys, struct dsql_err *err);
 void dsql_local_keys_fini(struct dsql_local_keys *keys);
 
-/* Those of the folder's file `keys`. DSQL_NOT_FOUND if there is none. */
+/* Reads the folder's file `keys`. DSQL_NOT_FOUND if there is none. */
 DSQL_MUST_USE enum dsql_rc dsql_local_keys_read(struct dsql_local_keys *keys,
                                                 const struct dsql_folder *folder,
                                                 struct dsql_err *err);

@@ -10,8 +10,8 @@
 /* The name under which PostgreSQL finds it, without folder and ending. */
 #define DSQL_MODULE_NAME "dsql_module"
 
-/* Writes it into folder, readable by everybody: PostgreSQL can read it and not change it. What is
- * there under the name is replaced at once.
+/* Writes the module into folder, readable by all users: PostgreSQL can read it and not change it.
+ * What is there under the name is replaced at once.
  */
 DSQL_MUST_USE enum dsql_rc dsql_module_write(const struct dsql_folder *folder,
                                              struct dsql_err *err);

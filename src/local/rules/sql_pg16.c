@@ -388,7 +388,7 @@ static size_t behind_closing(struct dsql_span sent, size_t open)
     }
 }
 
-/* 16 has the same name for all of them; nobody can name it. */
+/* 16 has the same name for all of them; no client can name it. */
 static enum dsql_rc add_alias(struct dsql_sql_pg16 *pg16, struct dsql_span sent, size_t open,
                               bool *added)
 {

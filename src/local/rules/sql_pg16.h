@@ -29,7 +29,7 @@
 enum {
     /* As many aliases are added one by one: each takes the parser another pass. */
     DSQL_SQL_ALIASES_MAX = 64,
-    DSQL_SQL_IS_JSON_MAX = 64, /* and as many IS JSON are looked for in a text */
+    DSQL_SQL_IS_JSON_MAX = 64, /* as many IS JSON are looked for in a text */
 };
 
 /* How far a text has come. All zero at first. */

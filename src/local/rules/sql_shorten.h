@@ -10,7 +10,7 @@
 
 enum {
     DSQL_SQL_SHORTEN_FROM = 8 << 10, /* shorter query strings stay as they are */
-    DSQL_SQL_LITERAL_KEPT = 64,      /* and so do shorter literals */
+    DSQL_SQL_LITERAL_KEPT = 64,      /* shorter literals stay as they are */
 };
 
 struct dsql_sql_short {

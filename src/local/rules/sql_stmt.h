@@ -123,7 +123,7 @@ struct dsql_sql_script {
  * no terminator and must not contain one. */
 DSQL_MUST_USE enum dsql_rc dsql_sql_script_new(struct dsql_span text,
                                                struct dsql_sql_script **script);
-/* The same for the service as it was on a day. */
+/* Reads a query string for the service as it was on a day. */
 DSQL_MUST_USE enum dsql_rc dsql_sql_script_new_as(struct dsql_span text,
                                                   struct dsql_sql_dialect dialect,
                                                   struct dsql_sql_script **script);

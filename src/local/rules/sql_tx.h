@@ -40,7 +40,7 @@ struct dsql_sql_tx {
     bool ddl, dml;
     bool changes; /* wrote, locked, or ran what may have: COMMIT can fail */
     uint64_t rows, bytes;
-    struct dsql_mono since; /* its start */
+    struct dsql_mono since; /* when the transaction began */
 };
 
 /* limits must outlive tx. */
@@ -67,8 +67,8 @@ enum dsql_sql_tx_verdict dsql_sql_tx_admit(struct dsql_sql_tx *tx, const struct 
                                            const struct dsql_sql_stmt *prepared, bool sync_index,
                                            struct dsql_mono now, struct dsql_sql_refusal *refusal);
 
-/* The same question at Parse: is the statement refused as such, or is the transaction aborted?
- * Changes nothing but that a refusal fails the transaction. Limits are left to Execute. */
+/* May this statement be parsed now: is it refused as such, or is the transaction aborted? Changes
+ * nothing but that a refusal fails the transaction. Limits are left to Execute. */
 enum dsql_sql_tx_verdict dsql_sql_tx_parse(struct dsql_sql_tx *tx, const struct dsql_sql_stmt *stmt,
                                            bool sync_index, struct dsql_sql_refusal *refusal);
 

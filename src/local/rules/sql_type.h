@@ -32,8 +32,8 @@ bool dsql_sql_type_check_column(const struct dsql_sql_type *type, struct dsql_sq
 /* Whether it may be part of a key. */
 bool dsql_sql_type_check_key(const struct dsql_sql_type *type, struct dsql_sql_refusal *refusal);
 
-/* The same for a column whose type comes from the catalogue: name is pg_type.typname. For CREATE
- * INDEX on a table that exists. */
+/* Whether a column of a table that exists may be part of a key, for CREATE INDEX: name is
+ * pg_type.typname. */
 bool dsql_sql_type_check_key_name(struct dsql_span name, struct dsql_sql_refusal *refusal);
 
 #endif
