@@ -3,8 +3,7 @@
 local_wire.py SOCKET. The environment is that of `dsql local env`; SOCKET is the Unix socket of the PostgreSQL, which
 lets admin in. Compared is every message with its content. Of errors and notices that is severity, SQLSTATE, message,
 detail, hint and position. Behind the sequences that are written down come random ones: WIRE_ROUNDS (200) of them from
-WIRE_SEED (1). One difference is excused there: what a pipeline has behind an error and in front of its Sync is judged although
-PostgreSQL skips it, so 25P02 is the answer to more (docs/local-fidelity.md).
+WIRE_SEED (1). Those with 25P02 are not compared: `dsql local` answers it in two more cases (docs/local-fidelity.md).
 """
 import os
 import random
