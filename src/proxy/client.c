@@ -33,6 +33,7 @@ static void free_now(struct dsql_deferred_free *ending)
     dsql_answers_fini(&client->answers);
     dsql_definitions_fini(&client->names);
     dsql_statement_unref(client->unnamed);
+    dsql_settings_unref(client->unnamed_under);
     dsql_definition_unref(client->unnamed_executes);
     dsql_portals_fini(&client->portals);
     dsql_settings_unref(client->settings);

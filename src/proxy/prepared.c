@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "pgwire/put_frontend.h"
 #include "proxy/proxy.h"
+#include "proxy/sql_words.h"
 
 enum { SQL_MAX = 17 << 20 }; /* a message has 10 MiB, and its names become longer */
 
@@ -15,8 +16,6 @@ static struct dsql_strbuf *out_of(struct dsql_client *client)
 {
     return &client->server->out.bytes;
 }
-
-/* -- Statements of the protocol. */
 
 static void expect_hidden(struct dsql_client *client, enum dsql_answer_kind kind)
 {
@@ -29,22 +28,79 @@ void dsql_prepared_put_close(struct dsql_client *client, const char *name)
     expect_hidden(client, DSQL_ANSWER_CLOSE);
 }
 
-static uint64_t path_of(const struct dsql_client *client)
+/* -- Contexts. */
+
+static bool is_unsure(const struct dsql_client *client)
 {
-    return dsql_path_hash(client->settings->values[dsql_parameter_find(DSQL_SPAN("search_path"))]);
+    return client->settings_dirty || client->settings_unread || client->may_set;
+}
+
+void dsql_prepared_may_set(struct dsql_client *client, struct dsql_span text)
+{
+    client->may_set = client->may_set || dsql_sql_may_set(text);
+}
+
+/* Odd numbers are hashes of settings. Even ones are the clients' own. */
+static uint64_t known_context(const struct dsql_client *client, const struct dsql_settings *under)
+{
+    const struct dsql_settings *now = client->settings;
+    uint64_t literals = under ? under->literals : now->literals;
+    return (literals * UINT64_C(0x9e3779b97f4a7c15) ^ now->names) | 1;
+}
+
+/* In which context the client prepares now. */
+static uint64_t context_now(struct dsql_client *client, const struct dsql_settings *under)
+{
+    if (!is_unsure(client))
+        return known_context(client, under);
+    if (client->own_context == 0)
+        client->own_context = client->proxy->own_contexts += 2;
+    return client->own_context;
+}
+
+/* Whether what was prepared in that context is what the client means. Behind a SET of its own it
+ * may be that of before: the server looks at search_path, and keeps literals. */
+static bool is_meant(const struct dsql_client *client, const struct dsql_settings *under,
+                     uint64_t context)
+{
+    return context == known_context(client, under) ||
+           (is_unsure(client) && context == client->own_context);
 }
 
 /* Another statement may have to give way. What prepares this one is preceded by a Close: that costs
  * nothing and makes sure of its name. */
-void dsql_prepared_note(struct dsql_client *client, struct dsql_statement *statement)
+static void note(struct dsql_client *client, struct dsql_statement *statement, uint64_t context)
 {
-    struct dsql_statement *gone =
-        dsql_cache_add(&client->server->cache, statement, path_of(client));
+    struct dsql_statement *gone = dsql_cache_add(&client->server->cache, statement, context);
     if (gone)
         dsql_prepared_put_close(client, gone->server_name);
     dsql_statement_unref(gone);
     dsql_prepared_put_close(client, statement->server_name);
 }
+
+static struct dsql_settings *settings_now(const struct dsql_client *client)
+{
+    return is_unsure(client) ? NULL : dsql_settings_ref(client->settings);
+}
+
+void dsql_prepared_define(struct dsql_client *client, struct dsql_definition *definition)
+{
+    dsql_settings_unref(definition->under);
+    definition->under = settings_now(client);
+    if (!client->at_home)
+        note(client, definition->statement, context_now(client, NULL));
+}
+
+void dsql_prepared_define_unnamed(struct dsql_client *client, struct dsql_statement *statement)
+{
+    client->unnamed = dsql_statement_ref(statement);
+    dsql_settings_unref(client->unnamed_under);
+    client->unnamed_under = settings_now(client);
+    client->server->unnamed = dsql_statement_ref(statement);
+    client->server->unnamed_context = context_now(client, NULL);
+}
+
+/* -- Statements of the protocol. */
 
 struct dsql_span dsql_prepared_name(const struct dsql_client *client,
                                     const struct dsql_definition *definition)
@@ -73,6 +129,33 @@ static void put_hidden_sql(struct dsql_client *client, struct dsql_span sql,
     last.kind = DSQL_ANSWER_EXECUTE;
     last.purpose = DSQL_FOR_PREPARE;
     dsql_relay_expect(client, last);
+}
+
+/* In the client's transaction: if that fails, the server takes them back. */
+static void put_literals(struct dsql_client *client, const struct dsql_settings *from,
+                         const struct dsql_settings *to)
+{
+    struct dsql_strbuf sql;
+    dsql_strbuf_init_heap(&sql, SQL_MAX);
+    dsql_settings_put_literals(&sql, from, to);
+    out_of(client)->cut |= sql.cut;
+    put_hidden_sql(client, dsql_strbuf_span(&sql), (struct dsql_answer){0});
+    dsql_strbuf_fini(&sql);
+}
+
+/* The settings with which a text's literals were read take the place of those in force; true if
+ * they are others. */
+static bool begin_under(struct dsql_client *client, const struct dsql_settings *under)
+{
+    if (!under || is_unsure(client) || under->literals == client->settings->literals)
+        return false;
+    put_literals(client, client->settings, under);
+    return true;
+}
+
+static void end_under(struct dsql_client *client, const struct dsql_settings *under)
+{
+    put_literals(client, under, client->settings);
 }
 
 static size_t quoted_chars(struct dsql_span name)
@@ -124,12 +207,9 @@ static void put_parse(struct dsql_client *client, struct dsql_definition *defini
                                            .statement = dsql_statement_ref(definition->statement)});
 }
 
-void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *definition)
+static void put_definition(struct dsql_client *client, struct dsql_definition *definition)
 {
     struct dsql_statement *statement = definition->statement;
-    if (client->at_home || dsql_cache_use(&client->server->cache, statement, path_of(client)))
-        return;
-    dsql_prepared_note(client, statement);
     if (!statement->sql) {
         put_parse(client, definition, dsql_span_of(statement->server_name));
         return;
@@ -139,6 +219,32 @@ void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *defi
     dsql_strbuf_init(&name, memory, sizeof(memory));
     dsql_statement_put_name(&name, dsql_span_of(statement->server_name));
     put_prepare(client, definition, dsql_strbuf_span(&name));
+}
+
+void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *definition)
+{
+    const struct dsql_settings *under = definition->under;
+    const struct dsql_cached *there =
+        client->at_home ? NULL : dsql_cache_use(&client->server->cache, definition->statement);
+    if (client->at_home || (there && is_meant(client, under, there->context)))
+        return;
+    note(client, definition->statement, context_now(client, under));
+    bool other = begin_under(client, under);
+    put_definition(client, definition);
+    if (other)
+        end_under(client, under);
+}
+
+static void parse_unnamed_again(struct dsql_client *client)
+{
+    struct dsql_pg_parse parse = dsql_statement_parse(client->unnamed, DSQL_SPAN(""));
+    bool other = begin_under(client, client->unnamed_under);
+    dsql_pg_put_parse(out_of(client), &parse);
+    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
+                                                   .purpose = DSQL_FOR_PREPARE,
+                                                   .unnamed = true});
+    if (other)
+        end_under(client, client->unnamed_under);
 }
 
 /* It is the server's own; it is parsed again where another client's is. */
@@ -151,15 +257,13 @@ void dsql_prepared_need_unnamed(struct dsql_client *client)
         server->unnamed = NULL;
         return;
     }
-    if (server->unnamed == client->unnamed)
+    if (server->unnamed == client->unnamed &&
+        is_meant(client, client->unnamed_under, server->unnamed_context))
         return;
-    struct dsql_pg_parse parse = dsql_statement_parse(client->unnamed, DSQL_SPAN(""));
-    dsql_pg_put_parse(out_of(client), &parse);
-    dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_PARSE,
-                                                   .purpose = DSQL_FOR_PREPARE,
-                                                   .unnamed = true});
+    parse_unnamed_again(client);
     dsql_statement_unref(server->unnamed);
     server->unnamed = dsql_statement_ref(client->unnamed);
+    server->unnamed_context = context_now(client, client->unnamed_under);
 }
 
 void dsql_prepared_close(struct dsql_client *client, struct dsql_definition *definition,
@@ -246,8 +350,9 @@ struct dsql_names_plan dsql_prepared_plan(const struct dsql_client *client, stru
 
 /* -- Moving in. */
 
-/* A statement that executes another one is prepared behind it. */
-static void prepare_own(struct dsql_client *client, bool executing)
+/* A statement that executes another one is prepared behind it. apart: each by itself, so that one
+ * that can't be prepared any more keeps none of the others away. */
+static void prepare_own(struct dsql_client *client, bool executing, bool apart)
 {
     for (size_t i = 0; i < client->names.count; i++) {
         struct dsql_definition *definition = client->names.of[i];
@@ -257,25 +362,28 @@ static void prepare_own(struct dsql_client *client, bool executing)
             put_prepare(client, definition, dsql_definition_spelled(definition));
         else
             put_parse(client, definition, dsql_definition_name(definition));
+        if (apart)
+            dsql_relay_hidden_sync(client);
     }
 }
 
 static void move_in(struct dsql_client *client, bool query)
 {
     struct dsql_server *server = client->server;
+    bool syncs = query && !client->segment_open, apart = syncs && client->tx == DSQL_PG_IDLE;
     assert(client->answers.count == 0);
     dsql_replay_copy(client); /* what it leaves there is not undone by a rollback */
     put_hidden_sql(client, DSQL_SPAN("DEALLOCATE ALL"), (struct dsql_answer){0});
     dsql_cache_clear(&server->cache);
     dsql_statement_unref(server->unnamed);
     server->unnamed = NULL;
-    prepare_own(client, false);
-    prepare_own(client, true);
+    prepare_own(client, false, apart);
+    prepare_own(client, true, apart);
     dsql_pg_put_close(out_of(client), DSQL_PG_STATEMENT, dsql_span_of(made_name));
     dsql_relay_expect(client, (struct dsql_answer){.kind = DSQL_ANSWER_CLOSE,
                                                    .purpose = DSQL_FOR_PREPARE,
                                                    .effect = DSQL_EFFECT_HOME});
-    if (query && !client->segment_open)
+    if (syncs)
         dsql_relay_hidden_sync(client);
     else
         dsql_pg_put_flush(out_of(client));
@@ -432,7 +540,7 @@ static void define(struct dsql_client *client, struct dsql_definition *definitio
         out_of(client)->cut = true;
         return;
     }
-    dsql_prepared_note(client, definition->statement);
+    dsql_prepared_define(client, definition);
     entry->effect = DSQL_EFFECT_DEFINED;
     entry->definition = dsql_definition_ref(definition);
 }
@@ -457,6 +565,20 @@ static void make_prepare(struct dsql_client *client, const struct dsql_names_pla
     dsql_definition_unref(definition);
 }
 
+/* DEALLOCATE needs the name only: what it means may be gone, and can't be prepared again. */
+static void need_name(struct dsql_client *client, const struct dsql_definition *definition)
+{
+    const struct dsql_statement *statement = definition->statement;
+    if (dsql_cache_use(&client->server->cache, statement))
+        return;
+    dsql_prepared_put_close(client, statement->server_name);
+    dsql_pg_put_parse(out_of(client), &(struct dsql_pg_parse){
+                                          .name = dsql_span_of(statement->server_name),
+                                          .query = DSQL_SPAN("select 1"),
+                                      });
+    expect_hidden(client, DSQL_ANSWER_PARSE);
+}
+
 static void put_deallocate(struct dsql_strbuf *sql, const struct dsql_definition *definition)
 {
     dsql_strbuf_add_str(sql, "DEALLOCATE ");
@@ -478,7 +600,7 @@ void dsql_prepared_make_query(struct dsql_client *client, const struct dsql_name
         entry->renames = put_executes(client, text, NULL, sql);
     } else if (plan->kind == DSQL_NAMES_DEALLOCATE) {
         if (!failed)
-            dsql_prepared_need(client, plan->definition);
+            need_name(client, plan->definition);
         put_deallocate(sql, plan->definition);
         deallocate(client, plan->definition, entry);
     }
@@ -527,8 +649,10 @@ void dsql_prepared_bind(struct dsql_client *client, const struct dsql_names_plan
             bound.renames = put_made_prepare(bound.definition, &plan->name, text, &sql);
         else
             put_deallocate(&sql, bound.definition);
-        if (plan->definition)
+        if (plan->definition && prepares)
             dsql_prepared_need(client, plan->definition);
+        else if (plan->definition)
+            need_name(client, plan->definition);
     }
     parse_made(client, statement, &sql, bound.renames);
     dsql_pg_put_bind(out_of(client), &out);

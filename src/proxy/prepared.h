@@ -3,6 +3,12 @@
  * all clients share, and so found by Bind and Describe, and by the names in its SQL. PREPARE of SQL
  * is shared as Parse is: its text goes to the server with another name in the client's place.
  *
+ * What a text means depends on the settings in force when it is prepared: literals keep the meaning
+ * that they had then (encoding, dates, zones); names are looked up again where search_path has
+ * changed. The *context* of a statement on a connection stands for these settings, and a statement
+ * is used there only in the context that its client means. While a client's settings are not
+ * known, behind a SET that is not read back, what it prepares is in a context of its own.
+ *
  * Words: a *made* text is a client's with server names in it. A client *moves in* where a text
  * can't be made: everything that others have prepared on its connection goes, its own statements
  * are prepared there under its own names, and it keeps the connection until DEALLOCATE ALL. It is
@@ -73,8 +79,13 @@ bool dsql_prepared_admits(struct dsql_client *client, const struct dsql_pg_fe *m
 void dsql_prepared_need(struct dsql_client *client, struct dsql_definition *definition);
 /* Prepares the client's unnamed statement, if its connection has not got it. */
 void dsql_prepared_need_unnamed(struct dsql_client *client);
-/* The statement will be prepared on the client's connection by what is put next. */
-void dsql_prepared_note(struct dsql_client *client, struct dsql_statement *statement);
+/* A statement of the client's own will be prepared on its connection by what is put next. The
+ * settings that it means are kept with the definition. */
+void dsql_prepared_define(struct dsql_client *client, struct dsql_definition *definition);
+/* The same for its unnamed statement. */
+void dsql_prepared_define_unnamed(struct dsql_client *client, struct dsql_statement *statement);
+/* The message may change settings, which are not known until it is answered. */
+void dsql_prepared_may_set(struct dsql_client *client, struct dsql_span text);
 /* The name that the server knows it by. */
 struct dsql_span dsql_prepared_name(const struct dsql_client *client,
                                     const struct dsql_definition *definition);

@@ -169,6 +169,7 @@ struct dsql_client {
     struct dsql_answers answers;
     struct dsql_definitions names;
     struct dsql_statement *unnamed;           /* what its unnamed statement is, or NULL */
+    struct dsql_settings *unnamed_under;      /* as a definition's */
     struct dsql_definition *unnamed_executes; /* what that executes, as a definition's */
     struct dsql_portals portals;
     struct dsql_settings *settings; /* as of its last transaction */
@@ -177,6 +178,8 @@ struct dsql_client {
     bool segment_open;     /* messages of the extended protocol without a Sync yet */
     bool segment_commits;  /* one of them may commit something */
     bool settings_dirty;   /* have to be read back */
+    uint64_t own_context;  /* of what it prepares while its settings are not known; 0: none yet */
+    bool may_set;          /* what is not answered may change settings */
     bool settings_unread;  /* a transaction that has ended may have changed some */
     bool settings_due;     /* the connection's settings are not known to be the client's */
     bool change_failed;    /* the settings that are being put in place are not */
@@ -201,13 +204,15 @@ struct dsql_server {
     struct dsql_settings *settings; /* in force; NULL: not known */
     struct dsql_statement_cache cache;
     struct dsql_statement *unnamed;
-    uint64_t guards;        /* the number of the last one (guard.h) */
-    struct dsql_strbuf row; /* of settings that are read back, as far as it has come */
-    bool doubtful;          /* closed instead of returned */
-    bool unreadable;        /* the settings that were read make no sense */
-    bool heard;             /* has said something since it was lent */
-    bool suspect;           /* something happened on its socket while it was idle */
-    bool unread;            /* the socket may have more, which makes no event by itself */
+    uint64_t unnamed_context;
+    uint64_t guards;         /* the number of the last one (guard.h) */
+    struct dsql_strbuf need; /* the error of what the next query needs, if that failed */
+    struct dsql_strbuf row;  /* of settings that are read back, as far as it has come */
+    bool doubtful;           /* closed instead of returned */
+    bool unreadable;         /* the settings that were read make no sense */
+    bool heard;              /* has said something since it was lent */
+    bool suspect;            /* something happened on its socket while it was idle */
+    bool unread;             /* the socket may have more, which makes no event by itself */
     struct dsql_server *gone_next;
 };
 
@@ -243,6 +248,7 @@ struct dsql_proxy {
     bool served; /* the waker was called by the loop's own thread */
     struct dsql_statements statements;
     struct dsql_setters setters;
+    uint64_t own_contexts; /* the last one that a client got */
     uint32_t next_pid;
     bool draining;
     bool paused;                      /* no connection is lent */

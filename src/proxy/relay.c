@@ -174,7 +174,7 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
     if (entry.may_commit)
         dsql_replay_decisive(client);
     dsql_strbuf_init_heap(&sql, SQL_MAX);
-    note_text(client, dsql_sql_mentions(text, "set_config"), dsql_settings_are_hidden(text));
+    note_text(client, dsql_settings_may_change(text), dsql_settings_are_hidden(text));
     dsql_prepared_drop_unnamed(client, &entry);
     if (plan.kind != DSQL_NAMES_NOTHING && !client->at_home)
         dsql_prepared_make_query(client, &plan, text, &sql, &entry);
@@ -187,6 +187,7 @@ static void relay_query(struct dsql_client *client, struct dsql_span asked)
     out_of(client)->cut |= sql.cut;
     dsql_pg_put_query(out_of(client), sql.len > 0 ? dsql_strbuf_span(&sql) : text);
     dsql_relay_expect(client, entry);
+    dsql_prepared_may_set(client, text);
     client->segment_open = client->segment_commits = false;
     dsql_portals_forget(&client->portals, DSQL_SPAN(""));
     dsql_strbuf_fini(&sql);
@@ -213,8 +214,7 @@ static void parse_unnamed(struct dsql_client *client, const struct dsql_pg_parse
     struct dsql_answer entry = {.kind = DSQL_ANSWER_PARSE};
     dsql_prepared_drop_unnamed(client, &entry);
     entry.unnamed = true;
-    client->unnamed = dsql_statement_ref(statement);
-    client->server->unnamed = dsql_statement_ref(statement);
+    dsql_prepared_define_unnamed(client, statement);
     dsql_definition_unref(client->unnamed_executes);
     client->unnamed_executes = dsql_definition_ref(dsql_prepared_executes(client, statement));
     dsql_pg_put_parse(out_of(client), parse);
@@ -232,8 +232,7 @@ static void parse_named(struct dsql_client *client, const struct dsql_pg_parse *
         dsql_definition_unref(definition);
         return;
     }
-    if (!client->at_home)
-        dsql_prepared_note(client, statement);
+    dsql_prepared_define(client, definition);
     struct dsql_pg_parse out = *parse;
     out.name = dsql_prepared_name(client, definition);
     dsql_pg_put_parse(out_of(client), &out);
@@ -286,6 +285,8 @@ static void note_bound(struct dsql_client *client, const struct dsql_statement *
     note_text(client, !known || statement->sets, known && statement->sets_hidden);
     client->segment_commits |=
         !known || (client->tx == DSQL_PG_IDLE ? statement->may_commit : statement->commits);
+    if (known)
+        dsql_prepared_may_set(client, dsql_statement_text(statement));
     if (client->segment_commits)
         dsql_replay_decisive(client);
 }

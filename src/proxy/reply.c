@@ -17,6 +17,8 @@ static void undo_unnamed(struct dsql_client *client, struct dsql_answer *entry, 
     if (entry->purpose == DSQL_FOR_CLIENT) {
         dsql_statement_unref(client->unnamed);
         client->unnamed = failed ? NULL : dsql_statement_ref(entry->statement);
+        dsql_settings_unref(client->unnamed_under);
+        client->unnamed_under = NULL;
     }
 }
 
@@ -99,13 +101,13 @@ static void add_field(struct dsql_strbuf *out, const struct dsql_answer *entry, 
 }
 
 /* An error carries the names that the client knows, and places in the text that it sent. */
-static void put_error(struct dsql_client *client, const struct dsql_answer *entry,
+static void put_error(struct dsql_strbuf *out, const struct dsql_answer *entry,
                       const struct dsql_pg_piece *piece)
 {
     struct dsql_strbuf body;
     struct dsql_span rest = piece->body, value;
     if (!entry || (!entry->definition && !entry->renames)) {
-        dsql_strbuf_add(&client->out.bytes, piece->raw);
+        dsql_strbuf_add(out, piece->raw);
         return;
     }
     dsql_strbuf_init_heap(&body, TEXT_MAX);
@@ -117,11 +119,53 @@ static void put_error(struct dsql_client *client, const struct dsql_answer *entr
         dsql_strbuf_add_char(&body, '\0');
     }
     dsql_strbuf_add_char(&body, '\0');
-    struct dsql_pg_msg msg = dsql_pg_msg_begin(&client->out.bytes, piece->type);
+    struct dsql_pg_msg msg = dsql_pg_msg_begin(out, piece->type);
     dsql_pg_msg_bytes(&msg, dsql_strbuf_span(&body));
     dsql_pg_msg_end(&msg);
-    client->out.bytes.cut |= body.cut;
+    out->cut |= body.cut;
     dsql_strbuf_fini(&body);
+}
+
+/* What an error that comes now is about. */
+enum error_of {
+    OF_CLIENT,  /* something of the client's, or what is put in front of it in its segment */
+    OF_NEED,    /* what the client's query needs, in a segment of its own right in front of it */
+    OF_NOTHING, /* something of the proxy's own that the client can do without */
+};
+
+static enum error_of error_of(const struct dsql_answers *answers)
+{
+    uint32_t i = 0;
+    if (answers->count == 0 || dsql_answers_at(answers, 0)->purpose != DSQL_FOR_PREPARE ||
+        dsql_answers_at(answers, 0)->kind == DSQL_ANSWER_QUERY)
+        return OF_CLIENT;
+    while (i < answers->count && dsql_answers_at(answers, i)->purpose == DSQL_FOR_PREPARE &&
+           dsql_answers_at(answers, i)->kind != DSQL_ANSWER_SYNC)
+        i++;
+    if (i == answers->count || dsql_answers_at(answers, i)->purpose != DSQL_FOR_PREPARE)
+        return OF_CLIENT;
+    bool query =
+        i + 1 < answers->count && dsql_answers_at(answers, i + 1)->kind == DSQL_ANSWER_QUERY;
+    return query ? OF_NEED : OF_NOTHING;
+}
+
+/* A query whose need failed fails in words of the need: those that the client would hear without
+ * the proxy. */
+static void tell_error(struct dsql_server *server, const struct dsql_answer *next,
+                       const struct dsql_pg_piece *piece)
+{
+    struct dsql_client *client = server->client;
+    enum error_of of = error_of(&client->answers);
+    bool told = of == OF_CLIENT && next && next->kind == DSQL_ANSWER_QUERY;
+    if (of == OF_NEED) {
+        put_error(&server->need, next, piece);
+    } else if (told && server->need.len > 0) {
+        dsql_strbuf_add(&client->out.bytes, dsql_strbuf_span(&server->need));
+        dsql_strbuf_fini(&server->need);
+    } else if (of == OF_CLIENT) {
+        put_error(&client->out.bytes, next, piece);
+    }
+    client->out.bytes.cut |= server->need.cut;
 }
 
 bool dsql_reply_is_fatal(const struct dsql_pg_piece *piece)
@@ -200,7 +244,7 @@ static void take_error(struct dsql_server *server, const struct dsql_pg_piece *p
     }
     if (next && next->purpose == DSQL_FOR_ASK)
         return; /* asked again later; what was known stays */
-    put_error(client, next, piece);
+    tell_error(server, next, piece);
     if (next && next->late)
         dsql_replay_error(client, piece->body);
     if (next && next->kind == DSQL_ANSWER_QUERY)
@@ -258,6 +302,7 @@ static void take_row(struct dsql_server *server, const struct dsql_pg_piece *pie
     }
     client->tries_failed = 0;
     client->settings_unread = false;
+    client->own_context = 0;
     dsql_settings_unref(client->settings);
     client->settings = dsql_settings_ref(read);
     dsql_settings_unref(server->settings);
@@ -290,10 +335,14 @@ static void take_ready(struct dsql_server *server, const struct dsql_pg_piece *p
     if (!next)
         return;
     enum dsql_answer_purpose purpose = next->purpose;
+    if (purpose == DSQL_FOR_CLIENT)
+        dsql_strbuf_fini(&server->need);
     bool begins = next->begins && client->tx == DSQL_PG_IDLE;
     done(client);
-    if (client->answers.count == 0)
+    if (client->answers.count == 0) {
         dsql_server_note_answered(client);
+        client->may_set = false;
+    }
     client->answers.copying = false;
     client->tx = piece->body.len == 1 ? (enum dsql_pg_tx)piece->body.ptr[0] : client->tx;
     client->begun = begins && client->tx == DSQL_PG_IN_TX;
@@ -351,6 +400,8 @@ static void take_other(struct dsql_server *server, const struct dsql_pg_piece *p
         dsql_strbuf_add(&client->out.bytes, piece->raw);
     if (!piece->last || !next)
         return;
+    if (piece->type == DSQL_PG_BE_PARAMETER_STATUS && !hidden) /* whatever has changed it */
+        client->settings_dirty = true;
     if (piece->type == DSQL_PG_BE_COPY_IN)
         dsql_answers_copy_in(&client->answers);
     if (piece->type == DSQL_PG_BE_COPY_IN || piece->type == DSQL_PG_BE_COPY_OUT)

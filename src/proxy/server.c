@@ -71,6 +71,7 @@ void dsql_server_free_gone(struct dsql_proxy *proxy)
         dsql_settings_unref(server->settings);
         dsql_outbox_fini(&server->out);
         dsql_pg_framer_fini(&server->in);
+        dsql_strbuf_fini(&server->need);
         dsql_strbuf_fini(&server->row);
         free(server);
         server = next;
@@ -101,6 +102,7 @@ static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
     }
     server->suspect = true; /* until it is watched */
     dsql_outbox_init(&server->out);
+    dsql_strbuf_init_heap(&server->need, ROW_MAX);
     dsql_strbuf_init_heap(&server->row, ROW_MAX);
     dsql_pg_framer_init(&server->in, &proxy->server_limits);
     return server;
@@ -598,7 +600,7 @@ void dsql_server_lose(struct dsql_server *server)
     forget_socket(server);
     dsql_pool_discard(conn);
     client->pinned = client->at_home = false;
-    client->settings_dirty = client->settings_unread = false;
+    client->settings_dirty = client->settings_unread = client->may_set = false;
     if (client->state == DSQL_CLIENT_LEAVING) {
         dsql_client_close(client);
     } else if (loss.unsent) { /* X4 */

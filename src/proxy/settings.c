@@ -4,6 +4,9 @@
 
 #include "proxy/sql_words.h"
 
+/* client_encoding, datestyle, extra_float_digits, intervalstyle, timezone; search_path behind. */
+enum { LITERALS_FIRST = DSQL_PARAMETER_CLIENT_ENCODING, LITERALS_END = 6 };
+
 static const char *const names[DSQL_PARAMETERS] = {
     "application_name",     "client_encoding",   "datestyle",
     "extra_float_digits",   "intervalstyle",     "timezone",
@@ -23,6 +26,12 @@ size_t dsql_parameter_find(struct dsql_span name)
     while (i < DSQL_PARAMETERS && !dsql_span_eq_nocase(name, dsql_span_of(names[i])))
         i++;
     return i;
+}
+
+bool dsql_settings_may_change(struct dsql_span text)
+{
+    return dsql_sql_mentions(text, "set_config") || dsql_sql_mentions(text, "pg_settings") ||
+           dsql_sql_mentions(text, "u&\"");
 }
 
 bool dsql_settings_are_hidden(struct dsql_span text)
@@ -47,6 +56,25 @@ void dsql_settings_unref(struct dsql_settings *settings)
     free(settings);
 }
 
+static uint64_t hash_of(const struct dsql_settings *settings, size_t from, size_t to)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = from; i < to; i++) {
+        const char *at = settings->values[i];
+        do /* with the zero at its end */
+            hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+        while (*at++);
+    }
+    return hash;
+}
+
+/* All values are there. */
+static void note_hashes(struct dsql_settings *settings)
+{
+    settings->literals = hash_of(settings, LITERALS_FIRST, LITERALS_END);
+    settings->names = hash_of(settings, LITERALS_END, DSQL_PARAMETERS);
+}
+
 static bool set(struct dsql_settings *settings, size_t i, struct dsql_span value)
 {
     settings->values[i] = strndup(value.len ? value.ptr : "", value.len);
@@ -62,7 +90,9 @@ struct dsql_settings *dsql_settings_of_row(struct dsql_pg_values row)
         made->refs = 1;
     for (size_t i = 0; ok && dsql_pg_values_next(&row, &value); i++)
         ok = set(made, i, value.is_null ? DSQL_SPAN("") : value.bytes);
-    if (!ok)
+    if (ok)
+        note_hashes(made);
+    else
         dsql_settings_unref(made);
     return ok ? made : NULL;
 }
@@ -76,7 +106,9 @@ struct dsql_settings *dsql_settings_with(const struct dsql_settings *settings, s
         made->refs = 1;
     for (size_t i = 0; ok && i < DSQL_PARAMETERS; i++)
         ok = set(made, i, i == at ? value : dsql_span_of(settings->values[i]));
-    if (!ok)
+    if (ok)
+        note_hashes(made);
+    else
         dsql_settings_unref(made);
     return ok ? made : NULL;
 }
@@ -126,6 +158,15 @@ void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_setting
 {
     assert(sql->len == 0);
     for (size_t i = 0; i < DSQL_PARAMETERS; i++)
+        if (changes(from, to, i))
+            add_setting(sql, i, to->values[i], false);
+}
+
+void dsql_settings_put_literals(struct dsql_strbuf *sql, const struct dsql_settings *from,
+                                const struct dsql_settings *to)
+{
+    assert(sql->len == 0);
+    for (size_t i = LITERALS_FIRST; i < LITERALS_END; i++)
         if (changes(from, to, i))
             add_setting(sql, i, to->values[i], false);
 }

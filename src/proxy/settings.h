@@ -18,6 +18,8 @@ enum {
 
 struct dsql_settings {
     unsigned refs;
+    uint64_t literals; /* hash of those that literals are read with: client_encoding to timezone */
+    uint64_t names;    /* hash of those that names and plans depend on: search_path and the rest */
     char *values[DSQL_PARAMETERS]; /* never NULL */
 };
 
@@ -26,6 +28,10 @@ const char *dsql_parameter_name(size_t i);
 
 /* The place of a parameter, in any case of letters; DSQL_PARAMETERS if it has none. */
 size_t dsql_parameter_find(struct dsql_span name);
+
+/* Whether the text may change settings without being a SET: set_config(), which may be written with
+ * escapes, or an UPDATE of pg_settings. */
+bool dsql_settings_may_change(struct dsql_span text);
 
 /* Whether the text sets a parameter that can't be read back. */
 bool dsql_settings_are_hidden(struct dsql_span text);
@@ -61,6 +67,10 @@ void dsql_settings_put_reset(struct dsql_strbuf *sql, const struct dsql_settings
  * equal. */
 void dsql_settings_put_change(struct dsql_strbuf *sql, const struct dsql_settings *from,
                               const struct dsql_settings *to);
+
+/* The same for those that literals are read with. */
+void dsql_settings_put_literals(struct dsql_strbuf *sql, const struct dsql_settings *from,
+                                const struct dsql_settings *to);
 
 /* The statement that fails unless what the change sets is in force; there is a change. */
 void dsql_settings_put_check(struct dsql_strbuf *sql, const struct dsql_settings *from,

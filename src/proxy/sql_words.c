@@ -34,8 +34,8 @@ struct dsql_span dsql_sql_skip_blanks(struct dsql_span text)
         while (text.len > 0 && is_blank(text.ptr[0]))
             text = dsql_span_from(text, 1);
         if (dsql_span_starts(text, DSQL_SPAN("--"))) {
-            struct dsql_span line;
-            dsql_span_cut(text, '\n', &line, &text);
+            while (text.len > 0 && text.ptr[0] != '\n' && text.ptr[0] != '\r')
+                text = dsql_span_from(text, 1);
         } else if (dsql_span_starts(text, DSQL_SPAN("/*"))) {
             text = skip_nested(text);
         } else {
@@ -63,6 +63,16 @@ bool dsql_sql_mentions(struct dsql_span text, const char *word)
             dsql_span_eq_nocase((struct dsql_span){text.ptr + i, len}, dsql_span_of(word)))
             return true;
     return false;
+}
+
+bool dsql_sql_may_set(struct dsql_span text)
+{
+    struct dsql_span rest;
+    if (dsql_sql_begins(text, "set", &rest) || dsql_sql_begins(text, "reset", &rest))
+        return true;
+    const char *ends = text.len > 0 ? memchr(text.ptr, ';', text.len) : NULL;
+    return ends && !dsql_sql_is_end(dsql_span_from(text, (size_t)(ends - text.ptr))) &&
+           dsql_sql_mentions(text, "set");
 }
 
 bool dsql_sql_is_end(struct dsql_span text)

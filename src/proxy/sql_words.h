@@ -21,6 +21,9 @@ bool dsql_sql_begins(struct dsql_span text, const char *word, struct dsql_span *
 /* Whether the word occurs anywhere in the text, in any case of letters. */
 bool dsql_sql_mentions(struct dsql_span text, const char *word);
 
+/* Whether the text may be or have a SET or RESET. */
+bool dsql_sql_may_set(struct dsql_span text);
+
 /* Whether the text is one statement DEALLOCATE [PREPARE] ALL. */
 bool dsql_sql_is_deallocate_all(struct dsql_span text);
 

@@ -20,11 +20,6 @@ static uint64_t hash_of(struct dsql_span bytes)
     return hash_more(UINT64_C(0xcbf29ce484222325), bytes);
 }
 
-uint64_t dsql_path_hash(const char *search_path)
-{
-    return hash_of(dsql_span_of(search_path));
-}
-
 uint64_t dsql_name_hash(struct dsql_span name)
 {
     return hash_of(name);
@@ -62,7 +57,7 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     if (made->types_len > 0)
         memcpy(made->bytes + made->text_len, parse->types.raw.ptr, made->types_len);
     struct dsql_span text = dsql_statement_text(made);
-    made->sets = dsql_sql_mentions(text, "set_config");
+    made->sets = dsql_settings_may_change(text);
     made->sets_hidden = dsql_settings_are_hidden(text);
     made->commits = dsql_sql_ends(text);
     made->names = !made->sql && dsql_sql_has_names(text);
@@ -70,7 +65,7 @@ static struct dsql_statement *make(struct dsql_statements *all, const struct dsq
     struct dsql_settings_reset reset;
     made->resets = dsql_settings_are_reset(dsql_statement_text(made), &reset);
     made->may_commit = dsql_sql_may_commit(dsql_statement_text(made));
-    (void)snprintf(made->server_name, sizeof(made->server_name), "dsql proxy %llu",
+    (void)snprintf(made->server_name, sizeof(made->server_name), "dsql proxy %016llu",
                    (unsigned long long)++all->made);
     struct dsql_statement **bucket = &all->buckets[hash % DSQL_STATEMENT_BUCKETS];
     made->next = *bucket;
@@ -168,6 +163,7 @@ struct dsql_definition *dsql_definition_new(struct dsql_statement *statement, st
     made->refs = 1;
     made->statement = dsql_statement_ref(statement);
     made->executes = NULL;
+    made->under = NULL;
     made->spelled_len = spelled.len;
     made->name_len = name.len;
     if (name.len > 0)
@@ -190,6 +186,7 @@ void dsql_definition_unref(struct dsql_definition *definition)
         return;
     dsql_statement_unref(definition->statement);
     dsql_definition_unref(definition->executes); /* which executes nothing: see there */
+    dsql_settings_unref(definition->under);
     free(definition);
 }
 
@@ -295,18 +292,17 @@ static struct dsql_cached *find(struct dsql_statement_cache *cache,
     return NULL;
 }
 
-bool dsql_cache_use(struct dsql_statement_cache *cache, const struct dsql_statement *statement,
-                    uint64_t path)
+const struct dsql_cached *dsql_cache_use(struct dsql_statement_cache *cache,
+                                         const struct dsql_statement *statement)
 {
     struct dsql_cached *found = find(cache, statement);
-    if (!found || found->path != path)
-        return false;
-    found->used = ++cache->clock;
-    return true;
+    if (found)
+        found->used = ++cache->clock;
+    return found;
 }
 
 struct dsql_statement *dsql_cache_add(struct dsql_statement_cache *cache,
-                                      struct dsql_statement *statement, uint64_t path)
+                                      struct dsql_statement *statement, uint64_t context)
 {
     struct dsql_statement *gone = NULL;
     struct dsql_cached *at = find(cache, statement);
@@ -321,7 +317,7 @@ struct dsql_statement *dsql_cache_add(struct dsql_statement_cache *cache,
         gone = at->statement;
         at->statement = dsql_statement_ref(statement);
     }
-    at->path = path;
+    at->context = context;
     at->used = ++cache->clock;
     return gone;
 }

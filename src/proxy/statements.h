@@ -16,6 +16,7 @@
 
 enum { DSQL_SERVER_NAME_MAX = 32, DSQL_CACHE_STATEMENTS = 100 };
 
+struct dsql_settings;
 struct dsql_statements;
 
 struct dsql_statement {
@@ -23,7 +24,7 @@ struct dsql_statement {
     struct dsql_statements *all;
     struct dsql_statement *next; /* with the same hash */
     uint64_t hash;
-    char server_name[DSQL_SERVER_NAME_MAX];
+    char server_name[DSQL_SERVER_NAME_MAX]; /* all of one length: none begins another one */
     size_t text_len, types_len;
     uint16_t type_count;
     bool sets : 1;            /* it may change settings without saying so: set_config() */
@@ -70,6 +71,7 @@ struct dsql_definition {
     struct dsql_statement *statement;
     /* A statement that executes another: what that name meant when it was parsed; or NULL. */
     struct dsql_definition *executes;
+    struct dsql_settings *under; /* in force when it was prepared; NULL: not known */
     size_t name_len, spelled_len;
     char name[]; /* and behind it how a PREPARE spells it */
 };
@@ -120,24 +122,23 @@ void dsql_definitions_remove(struct dsql_definitions *names,
                              const struct dsql_definition *definition);
 void dsql_definitions_clear(struct dsql_definitions *names);
 
-/* What is prepared on a server connection, and under which search_path. All zero is empty. */
+/* What is prepared on a server connection, and under which settings. All zero is empty. */
 struct dsql_statement_cache {
     struct dsql_cached {
         struct dsql_statement *statement;
         uint64_t used;
-        uint64_t path; /* hash of the search_path it was prepared under */
+        uint64_t context; /* stands for the settings that it was prepared under (prepared.c) */
     } of[DSQL_CACHE_STATEMENTS];
     size_t count;
     uint64_t clock;
 };
-uint64_t dsql_path_hash(const char *search_path);
 uint64_t dsql_name_hash(struct dsql_span name);
-/* Whether the statement is there, prepared under this path; it counts as used. */
-bool dsql_cache_use(struct dsql_statement_cache *cache, const struct dsql_statement *statement,
-                    uint64_t path);
+/* The statement's place, if it is there; it counts as used. */
+const struct dsql_cached *dsql_cache_use(struct dsql_statement_cache *cache,
+                                         const struct dsql_statement *statement);
 /* Adds or renews it; what gave way comes back with its reference, or NULL. */
 struct dsql_statement *dsql_cache_add(struct dsql_statement_cache *cache,
-                                      struct dsql_statement *statement, uint64_t path);
+                                      struct dsql_statement *statement, uint64_t context);
 void dsql_cache_remove(struct dsql_statement_cache *cache, const struct dsql_statement *statement);
 void dsql_cache_clear(struct dsql_statement_cache *cache);
 

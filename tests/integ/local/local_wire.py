@@ -6,63 +6,20 @@ detail, hint and position. Behind the sequences that are written down come rando
 WIRE_SEED (1). Those with 25P02 are not compared: `dsql local` answers it in two more cases (docs/local-fidelity.md).
 """
 import os
+import pathlib
 import random
 import socket
 import ssl
 import struct
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from messages import (DONE, FAIL, FLUSH, SYNC, bind, close, data, describe, execute, message, parse, query, run,  # noqa: E402
+                      text)
+
 TABLE = 'create table wire (id int primary key, t text)'
 
 
-def message(kind, body=b''):
-    return kind.encode() + struct.pack('!I', len(body) + 4) + body
-
-
-def text(s):
-    return s.encode() + b'\0'
-
-
-def many(form, values):
-    return struct.pack('!H', len(values)) + b''.join(struct.pack(form, v) for v in values)
-
-
-def parse(sql, name='', types=()):
-    return message('P', text(name) + text(sql) + many('!I', types))
-
-
-def bind(values=(), name='', portal='', formats=(), results=()):
-    body = text(portal) + text(name) + many('!H', formats) + struct.pack('!H', len(values))
-    for value in values:
-        body += struct.pack('!I', len(value)) + value
-    return message('B', body + many('!H', results))
-
-
-def execute(portal='', rows=0):
-    return message('E', text(portal) + struct.pack('!i', rows))
-
-
-def describe(kind, name=''):
-    return message('D', kind.encode() + text(name))
-
-
-def close(kind, name=''):
-    return message('C', kind.encode() + text(name))
-
-
-def query(*texts):
-    return b''.join(message('Q', text(t)) for t in texts)
-
-
-def data(lines):
-    return message('d', lines)
-
-
-def run(sql, values=(), **formats):
-    return parse(sql) + bind(values, **formats) + execute()
-
-
-SYNC, FLUSH, DONE, FAIL = message('S'), message('H'), message('c'), message('f', text('had enough'))
 COPY = 'copy wire from stdin'
 BINARY = b'PGCOPY\n\xff\r\n\0' + b'\0' * 8
 NUMBERS = parse('select * from generate_series(1, 5)')

@@ -156,6 +156,7 @@ TEXTS = [
     ('deallocate "a name"', 0),
     ('deallocate all', 0),
     ('select current_date - current_date, interval \'1 day\'', 0),
+    ('select date \'01/02/2026\' - date \'2026-01-01\', extract(epoch from timestamptz \'2026-01-01 00:00\')', 0),
     ('select generate_series(1, 5), $1::int', 1),
     ('select $1::int8, $2::text, $1::int8 * 2', 2),
     ('prepare sqlp as select 8', 0),
@@ -203,6 +204,7 @@ QUERIES = [
     'select \'2026-01-02\'::date, 0.1::float8',
     'select pg_sleep(0)',
     'prepare sqlp as select 7',
+    'prepare sqlp as select date \'01/02/2026\' - date \'2026-01-01\', extract(epoch from timestamptz \'2026-01-01 00:00\')',
     'prepare sqlq (int) as select id, v from {t} where id = $1',
     'execute sqlp',
     'execute sqlq (3)',
@@ -468,4 +470,5 @@ def main():
     print('%d rounds, seed %d: the same answers, %d excused' % (rounds, seed, excused))
 
 
-main()
+if __name__ == '__main__':
+    main()
