@@ -212,6 +212,7 @@ struct dsql_server {
     bool unreadable;         /* the settings that were read make no sense */
     bool heard;              /* has said something since it was lent */
     bool suspect;            /* something happened on its socket while it was idle */
+    bool emptied;            /* the last read of its socket, by TLS, left nothing there */
     bool unread;             /* the socket may have more, which makes no event by itself */
     struct dsql_server *gone_next;
 };

@@ -10,7 +10,7 @@
 #include "pgwire/put_backend.h"
 #include "proxy/proxy.h"
 
-enum { READ_CHUNK = 64 << 10, ROW_MAX = 64 << 10, READS_MAX = 16, TLS_MEMORY = 16 << 10 };
+enum { READ_CHUNK = 64 << 10, ROW_MAX = 64 << 10, READS_MAX = 16 };
 
 #define IDLE_EVENTS ((uint32_t)EPOLLIN | EPOLLRDHUP | EPOLLET)
 
@@ -78,6 +78,22 @@ void dsql_server_free_gone(struct dsql_proxy *proxy)
     }
 }
 
+/* TLS reads the socket in its own way: the header of a record as far ahead as its memory goes, but
+ * of the rest of a record no more than is missing. Only a read that got less than it asked for has
+ * emptied the socket. */
+static long note_read(BIO *bio, int operation, const char *bytes, size_t asked, int unused,
+                      long unused_too, int result, size_t *got)
+{
+    (void)bytes;
+    (void)unused;
+    (void)unused_too;
+    if (operation == (BIO_CB_READ | BIO_CB_RETURN)) {
+        struct dsql_server *server = (struct dsql_server *)BIO_get_callback_arg(bio);
+        server->emptied = result <= 0 || *got < asked;
+    }
+    return result;
+}
+
 /* The connection's own record, made at its first use; NULL if memory is short. */
 static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
 {
@@ -99,6 +115,8 @@ static struct dsql_server *server_of(struct dsql_proxy *proxy, PGconn *pg)
     if (server->ssl) { /* a record is read with one call, into memory that stays */
         SSL_set_read_ahead(server->ssl, 1);
         (void)SSL_clear_mode(server->ssl, SSL_MODE_RELEASE_BUFFERS);
+        BIO_set_callback_ex(SSL_get_rbio(server->ssl), note_read);
+        BIO_set_callback_arg(SSL_get_rbio(server->ssl), (char *)server);
     }
     server->suspect = true; /* until it is watched */
     dsql_outbox_init(&server->out);
@@ -629,12 +647,6 @@ void dsql_server_flush(struct dsql_server *server)
     }
 }
 
-/* How much has come from the socket, in bytes of the wire. */
-static uint64_t wire_bytes(const struct dsql_server *server)
-{
-    return server->ssl ? BIO_number_read(SSL_get_rbio(server->ssl)) : 0;
-}
-
 /* False: the connection is gone, for the client or altogether. */
 static bool take_bytes(struct dsql_server *server, struct dsql_span bytes)
 {
@@ -665,13 +677,12 @@ static void server_ready(struct dsql_watch *watch, uint32_t events)
         return;
     }
     /* What TLS has decrypted makes no socket ready: read until it waits, even when the client's
-     * box is full; one record is the most that is read beyond. A read that did not fill the memory
-     * of TLS has emptied the socket. */
-    uint64_t before = wire_bytes(server);
+     * box is full; one record is the most that is read beyond. */
+    server->emptied = false;
     for (int i = 0; state == DSQL_STREAM_GOES_ON; i++) {
         size_t got;
         bool pending = server->ssl && SSL_has_pending(server->ssl);
-        if (i > 0 && !ends && server->ssl && !pending && wire_bytes(server) - before < TLS_MEMORY)
+        if (!ends && !pending && server->emptied)
             break;
         if (!pending && (i >= READS_MAX || dsql_outbox_is_full(&client->out))) {
             server->unread = true;
