@@ -339,7 +339,7 @@ struct dsql_names_plan dsql_prepared_plan(const struct dsql_client *client, stru
         }
     }
     plan.resets =
-        plan.executes == 1 && names.statements == 1 &&
+        plan.definition && plan.executes == 1 && names.statements == 1 &&
         dsql_settings_are_reset(dsql_statement_text(plan.definition->statement), &plan.reset);
     if (home || (changes > 0 && names.statements > 1))
         plan.kind = DSQL_NAMES_HOME;
@@ -412,9 +412,44 @@ static bool text_of(const struct dsql_client *client, const struct dsql_pg_fe *m
     return true;
 }
 
+/* Whether the client's statement is not on its connection as the client means it. */
+static bool is_missing(const struct dsql_client *client, const struct dsql_definition *definition)
+{
+    const struct dsql_cached *there = dsql_cache_use(&client->server->cache, definition->statement);
+    return definition->under && !(there && is_meant(client, definition->under, there->context));
+}
+
+static bool misses_any(const struct dsql_client *client)
+{
+    for (size_t i = 0; i < client->names.count; i++)
+        if (is_missing(client, client->names.of[i]))
+            return true;
+    return client->unnamed && client->unnamed_under &&
+           !(client->server->unnamed == client->unnamed &&
+             is_meant(client, client->unnamed_under, client->server->unnamed_context));
+}
+
+/* Whether the message may need a statement that has to be prepared with settings of before a SET
+ * whose effect is not known yet, but will be when what is under way is answered. */
+static bool must_wait(const struct dsql_client *client, const struct dsql_pg_fe *msg)
+{
+    if (!is_unsure(client) || client->at_home || client->segment_open ||
+        (client->answers.count == 0 && client->tx != DSQL_PG_IDLE))
+        return false;
+    bool uses = msg->type == DSQL_PG_FE_BIND || msg->type == DSQL_PG_FE_DESCRIBE ||
+                msg->type == DSQL_PG_FE_PARSE ||
+                (msg->type == DSQL_PG_FE_QUERY && dsql_sql_has_names(msg->query));
+    return uses && misses_any(client);
+}
+
 bool dsql_prepared_admits(struct dsql_client *client, const struct dsql_pg_fe *msg)
 {
     struct dsql_span text;
+    if (must_wait(client, msg)) {
+        if (client->answers.count > 0)
+            dsql_pg_put_flush(out_of(client)); /* as below */
+        return false;
+    }
     if (client->at_home || !text_of(client, msg, &text))
         return true;
     bool query = msg->type == DSQL_PG_FE_QUERY;
