@@ -135,6 +135,7 @@ def proxied(extra=()):
 
 
 # ------------------------------------------------------------ what clients say
+# No literal here depends on settings: proxy_cases.py has these, for docs/proxy.md lists what differs behind a SET LOCAL.
 
 NAMES = ['a', 'b', 'a name', '_pg3_0']
 TEXTS = [
@@ -156,7 +157,6 @@ TEXTS = [
     ('deallocate "a name"', 0),
     ('deallocate all', 0),
     ('select current_date - current_date, interval \'1 day\'', 0),
-    ('select date \'01/02/2026\' - date \'2026-01-01\', extract(epoch from timestamptz \'2026-01-01 00:00\')', 0),
     ('select generate_series(1, 5), $1::int', 1),
     ('select $1::int8, $2::text, $1::int8 * 2', 2),
     ('prepare sqlp as select 8', 0),
@@ -204,7 +204,6 @@ QUERIES = [
     'select \'2026-01-02\'::date, 0.1::float8',
     'select pg_sleep(0)',
     'prepare sqlp as select 7',
-    'prepare sqlp as select date \'01/02/2026\' - date \'2026-01-01\', extract(epoch from timestamptz \'2026-01-01 00:00\')',
     'prepare sqlq (int) as select id, v from {t} where id = $1',
     'execute sqlp',
     'execute sqlq (3)',
