@@ -115,11 +115,13 @@ static struct dsql_backend *obtain(struct dsql_session *session)
     return all->count < DSQL_BACKENDS_MAX ? open_one(session) : NULL;
 }
 
-/* Tells PostgreSQL's session which client's it serves now, for sys.current_session_id(). */
+/* Tells PostgreSQL's session which client's it serves now, for sys.current_session_id(). What a
+ * client before has set there unseen, by a function or an UPDATE of pg_settings, is taken back. */
 static void put_session_id(const struct dsql_session *session)
 {
-    char sql[64];
-    (void)snprintf(sql, sizeof(sql), "set dsql.session_id to '%s'", session->id);
+    char sql[80];
+    (void)snprintf(sql, sizeof(sql), "%sset dsql.session_id to '%s'",
+                   session->backend->opening ? "" : "reset all; ", session->id);
     dsql_pg_put_query(&session->backend->out.bytes, dsql_span_of(sql));
     session->backend->hidden++;
 }

@@ -100,6 +100,17 @@ done
 expect 1 local_exec --transaction-age 1s -- psql -AtX -c '\set VERBOSITY verbose' -c begin -c 'select pg_sleep(1.2)' -c 'select 1'
 contains "$err" 'ERROR:  54000: transaction age limit of'
 
+# A setting ends with its session, however it was set: PostgreSQL's sessions serve one client after another.
+cat >"$scratch/settings.sh" <<'SH'
+psql -qc "create function zone() returns text language sql as \$\$ select set_config('timezone', 'Asia/Tokyo', false) \$\$"
+for sets in 'select zone()' "update pg_settings set setting = 'Asia/Tokyo' where name = 'TimeZone'" "set timezone to 'Asia/Tokyo'"; do
+    psql -Atqc "$sets" -c 'show timezone' | tail -n 1
+    psql -Atqc 'show timezone'
+done
+SH
+expect 0 local_exec -- bash "$scratch/settings.sh"
+[ "$(tr '\n' ' ' <<<"$out")" = 'Asia/Tokyo UTC Asia/Tokyo UTC Asia/Tokyo UTC ' ] || fail "a setting outlives its session: $out"
+
 # pgbench, all three ways to send a statement. Conflicts are PostgreSQL's own for now.
 cat >"$scratch/bench.sh" <<'SH'
 set -e
