@@ -433,8 +433,9 @@ static bool misses_any(const struct dsql_client *client)
  * whose effect is not known yet, but will be when what is under way is answered. */
 static bool must_wait(const struct dsql_client *client, const struct dsql_pg_fe *msg)
 {
+    bool settles = client->tx == DSQL_PG_IDLE && !client->answers.skipping;
     if (!is_unsure(client) || client->at_home || client->segment_open ||
-        (client->answers.count == 0 && client->tx != DSQL_PG_IDLE))
+        dsql_replay_is_running(client) || (client->answers.count == 0 && !settles))
         return false;
     bool uses = msg->type == DSQL_PG_FE_BIND || msg->type == DSQL_PG_FE_DESCRIBE ||
                 msg->type == DSQL_PG_FE_PARSE ||

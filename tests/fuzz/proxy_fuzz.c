@@ -226,13 +226,20 @@ static void forget(struct server *server, struct dsql_span name)
     memset(server->names[server->name_count], 0, sizeof(server->names[at]));
 }
 
-static bool is_there(struct server *server, struct dsql_span name)
+/* Of a name in the text of a query: what it means may have failed to be prepared in front of it. */
+static bool is_known(struct server *server, struct dsql_span name)
 {
     bool there = name.len == 0 || name_at(server, name) < server->name_count;
-    /* F1. A guard is not there where settings are not in place. */
-    assert(there || !is_proxys(name) || dsql_span_starts(name, DSQL_SPAN("dsql proxy guard")));
     if (!there)
         say_error(server, "does not exist", name);
+    return there;
+}
+
+static bool is_there(struct server *server, struct dsql_span name)
+{
+    bool there = is_known(server, name);
+    /* F1. A guard is not there where settings are not in place. */
+    assert(there || !is_proxys(name) || dsql_span_starts(name, DSQL_SPAN("dsql proxy guard")));
     return there;
 }
 
@@ -398,7 +405,7 @@ static bool run_names(struct server *server, struct dsql_span text)
     struct dsql_sql_name at;
     while ((at = dsql_sql_names_next(&names)).use != DSQL_SQL_NAMES_END) {
         struct dsql_span name = dsql_span_of(at.name);
-        if (at.use == DSQL_SQL_EXECUTES && !is_there(server, name))
+        if (at.use == DSQL_SQL_EXECUTES && !is_known(server, name))
             return false;
         if (at.use == DSQL_SQL_EXECUTES)
             dsql_pg_put_command_complete(&server->out, DSQL_SPAN("SELECT 1"));
@@ -443,7 +450,7 @@ static bool run(struct server *server, struct dsql_span text, bool prepares)
     } else if (dsql_span_starts(text, DSQL_SPAN("DEALLOCATE \""))) {
         struct dsql_span name = dsql_span_from(text, 12);
         name.len--;
-        if (!is_there(server, name))
+        if (!is_known(server, name))
             return false;
         forget(server, name);
         dsql_pg_put_command_complete(&server->out, DSQL_SPAN("DEALLOCATE"));

@@ -164,7 +164,7 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err))
         backend->pid = msg.key.pid;
     /* A transaction that gave way to DDL has taken its settings back. */
-    if (piece->type == DSQL_PG_BE_PARAMETER_STATUS && !backend->opening &&
+    if (piece->type == DSQL_PG_BE_PARAMETER_STATUS && !backend->moving &&
         session->state == DSQL_SESSION_ACTIVE &&
         !dsql_pg_be_parse(piece->type, piece->body, &msg, &err) &&
         !is_catalogue_change(&msg.setting))
@@ -178,6 +178,7 @@ static void take_hidden(struct dsql_session *session, const struct dsql_pg_piece
         return;
     backend->opening = false;
     backend->hidden--;
+    backend->moving = backend->moving && backend->hidden > 0;
     if (backend->hidden == 0 && session->state == DSQL_SESSION_ROLE)
         dsql_login_mapped(session);
 }

@@ -140,6 +140,7 @@ bool dsql_backend_need(struct dsql_session *session)
     }
     dsql_queue_leave(&backend->idle);
     backend->session = session;
+    backend->moving = true;
     session->backend = backend;
     if (backend->soiled) {
         dsql_pg_put_query(&backend->out.bytes, DSQL_SPAN("deallocate all"));

@@ -36,6 +36,7 @@ struct dsql_backend {
     uint32_t pid;    /* of PostgreSQL's process; 0 until it said so */
     uint32_t hidden; /* ReadyForQuery messages to come for what no client asked */
     bool opening;    /* PostgreSQL has not let us in yet */
+    bool moving;     /* to another client: what it reports of settings is not for that one */
     bool primed;     /* has the statements that stand in for COMMIT */
     bool soiled;     /* a client has named statements, and may leave some behind: those that it
                         closed may be there still, if PostgreSQL did not carry that out */
