@@ -60,10 +60,10 @@ static uint64_t hash_of(const struct dsql_settings *settings, size_t from, size_
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = from; i < to; i++) {
-        const char *at = settings->values[i];
-        do /* with the zero at its end */
-            hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-        while (*at++);
+        const char *value = settings->values[i];
+        assert(value);
+        for (size_t at = 0, end = strlen(value) + 1; at < end; at++)
+            hash = (hash ^ (unsigned char)value[at]) * UINT64_C(0x100000001b3);
     }
     return hash;
 }
@@ -88,8 +88,9 @@ struct dsql_settings *dsql_settings_of_row(struct dsql_pg_values row)
     bool ok = made != NULL;
     if (ok)
         made->refs = 1;
-    for (size_t i = 0; ok && dsql_pg_values_next(&row, &value); i++)
-        ok = set(made, i, value.is_null ? DSQL_SPAN("") : value.bytes);
+    for (size_t i = 0; ok && i < DSQL_PARAMETERS; i++)
+        ok = dsql_pg_values_next(&row, &value) &&
+             set(made, i, value.is_null ? DSQL_SPAN("") : value.bytes);
     if (ok)
         note_hashes(made);
     else

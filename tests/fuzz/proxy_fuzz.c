@@ -524,9 +524,13 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
     default:
         if (msg->execute.portal.len == 0 && server->unnamed_bound)
             return run_settings(server, dsql_span_of(server->unnamed));
-        const struct portal *portal = portal_of(server, msg->execute.portal);
-        if (portal && portal->text.len > 0)
-            return run(server, dsql_strbuf_span(&portal->text), is_proxys(msg->execute.portal));
+        struct portal *portal = portal_of(server, msg->execute.portal);
+        if (portal && portal->text.len > 0) {
+            bool ran = run(server, dsql_strbuf_span(&portal->text), is_proxys(msg->execute.portal));
+            if (dsql_span_starts(dsql_strbuf_span(&portal->text), DSQL_SPAN("prepare")))
+                dsql_strbuf_clear(&portal->text); /* a command is run once */
+            return ran;
+        }
         return run(server,
                    dsql_span_eq(msg->execute.portal, DSQL_SPAN("b")) ? DSQL_SPAN("copy")
                                                                      : DSQL_SPAN("select"),
