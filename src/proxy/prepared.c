@@ -446,6 +446,8 @@ static bool must_wait(const struct dsql_client *client, const struct dsql_pg_fe 
 bool dsql_prepared_admits(struct dsql_client *client, const struct dsql_pg_fe *msg)
 {
     struct dsql_span text;
+    if (client->answers.count == 0) /* what may have set something is answered, or was dropped */
+        client->may_set = false;
     if (must_wait(client, msg)) {
         if (client->answers.count > 0)
             dsql_pg_put_flush(out_of(client)); /* as below */

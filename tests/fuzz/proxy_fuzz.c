@@ -52,9 +52,11 @@ struct server {
     bool lost;                /* it does nothing more */
     uint64_t number;          /* no other one has it */
     struct settings settings; /* in force */
-    char unnamed[SQL_MAX];    /* the proxy's own text, if that is the unnamed statement */
-    bool unnamed_bound;       /* the portal without a name is of that */
-    struct dsql_strbuf made;  /* the text of the statement that the proxy makes of a client's */
+    struct settings before;   /* while others are in place for a PREPARE */
+    bool under;
+    char unnamed[SQL_MAX];   /* the proxy's own text, if that is the unnamed statement */
+    bool unnamed_bound;      /* the portal without a name is of that */
+    struct dsql_strbuf made; /* the text of the statement that the proxy makes of a client's */
     struct portal {
         char name[DSQL_SERVER_NAME_MAX];
         struct dsql_strbuf text; /* of such a statement; empty: another one */
@@ -173,6 +175,9 @@ static void say_error(struct server *server, const char *what, struct dsql_span 
                                               chance(3) ? DSQL_SPAN("42601") : DSQL_SPAN("40001"),
                                           .message = dsql_span_of(message)};
     dsql_pg_put_error(&server->out, &report);
+    if (server->under)
+        server->settings = server->before;
+    server->under = false;
     if (server->tx == DSQL_PG_IN_TX)
         server->tx = DSQL_PG_FAILED_TX;
 }
@@ -422,6 +427,21 @@ static bool run_names(struct server *server, struct dsql_span text)
     return true;
 }
 
+static bool run(struct server *server, struct dsql_span text, bool prepares);
+
+/* The proxy puts other settings in place for one PREPARE, and those of before behind it. An error
+ * takes them back. */
+static bool run_literals(struct server *server, struct dsql_span text)
+{
+    bool ends = server->under;
+    if (!server->under)
+        server->before = server->settings;
+    server->under = true;
+    bool ran = run(server, text, true);
+    server->under = server->under && !(ran && ends);
+    return ran;
+}
+
 /* A command of a query or a portal; false: an error, or COPY goes on. prepares: what was prepared
  * once, and can be again. */
 static bool run(struct server *server, struct dsql_span text, bool prepares)
@@ -444,7 +464,8 @@ static bool run(struct server *server, struct dsql_span text, bool prepares)
         return false;
     }
     bool sets = dsql_span_starts(text, DSQL_SPAN("select set_config"));
-    note_run(server, sets);
+    if (!prepares) /* with settings of before, perhaps */
+        note_run(server, sets);
     if (sets) {
         dsql_pg_put_command_complete(&server->out, DSQL_SPAN(SETS));
     } else if (dsql_span_starts(text, DSQL_SPAN("DEALLOCATE \""))) {
@@ -477,6 +498,8 @@ static bool run(struct server *server, struct dsql_span text, bool prepares)
 static void end_segment(struct server *server)
 {
     server->skipping = false;
+    for (size_t i = 0; server->tx == DSQL_PG_IDLE && i < server->portal_count; i++)
+        dsql_strbuf_clear(&server->portals[i].text); /* portals end with the transaction */
     dsql_pg_put_ready(&server->out, server->tx);
 }
 
@@ -526,8 +549,12 @@ static bool do_extended(struct server *server, const struct dsql_pg_fe *msg)
             return run_settings(server, dsql_span_of(server->unnamed));
         struct portal *portal = portal_of(server, msg->execute.portal);
         if (portal && portal->text.len > 0) {
-            bool ran = run(server, dsql_strbuf_span(&portal->text), is_proxys(msg->execute.portal));
-            if (dsql_span_starts(dsql_strbuf_span(&portal->text), DSQL_SPAN("prepare")))
+            struct dsql_span text = dsql_strbuf_span(&portal->text);
+            bool literals = dsql_span_eq(msg->execute.portal, DSQL_SPAN("dsql proxy sql")) &&
+                            dsql_span_starts(text, DSQL_SPAN("select pg_catalog.set_config"));
+            bool ran = literals ? run_literals(server, text)
+                                : run(server, text, is_proxys(msg->execute.portal));
+            if (!dsql_span_starts(text, DSQL_SPAN("execute")))
                 dsql_strbuf_clear(&portal->text); /* a command is run once */
             return ran;
         }
