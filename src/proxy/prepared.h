@@ -19,34 +19,11 @@
 
 #include "pgwire/frontend.h"
 #include "proxy/answers.h"
+#include "proxy/portals.h"
 #include "proxy/settings.h"
 #include "proxy/sql_names.h"
 
 struct dsql_client;
-
-/* What running a portal does beyond its answers. */
-enum dsql_bound_use {
-    DSQL_BOUND_RUNS, /* a made text: its errors carry the client's names */
-    DSQL_BOUND_RESETS,
-    DSQL_BOUND_PREPARES,
-    DSQL_BOUND_DEALLOCATES,
-    DSQL_BOUND_DEALLOCATES_ALL,
-};
-
-/* A portal that is not run yet. */
-struct dsql_bound {
-    uint64_t portal; /* the hash of its name */
-    enum dsql_bound_use use;
-    struct dsql_definition *definition; /* that it prepares or deallocates; owned */
-    struct dsql_renames *renames;       /* owned, or NULL */
-    struct dsql_settings_reset resets;
-};
-
-/* All zero is empty. */
-struct dsql_portals {
-    struct dsql_bound *of;
-    size_t count, cap;
-};
 
 /* What a text means to do with names. */
 enum dsql_names_plan_kind {
@@ -116,16 +93,9 @@ struct dsql_definition *dsql_prepared_executes(const struct dsql_client *client,
 
 /* -- Portals. */
 
-void dsql_portals_fini(struct dsql_portals *portals);
-/* A Bind or a Close of that name. */
-void dsql_portals_forget(struct dsql_portals *portals, struct dsql_span name);
-/* Takes over what it refers to. False: memory is short. */
-DSQL_MUST_USE bool dsql_portals_add(struct dsql_portals *portals, struct dsql_span name,
-                                    struct dsql_bound bound);
 /* What running the portal does beyond its answers; the entry is that of the Execute. */
 enum dsql_bound_use dsql_prepared_execute(struct dsql_client *client, struct dsql_span portal,
                                           struct dsql_answer *entry,
                                           struct dsql_settings_reset *resets);
-void dsql_bound_release(struct dsql_bound *bound);
 
 #endif

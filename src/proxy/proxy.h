@@ -15,6 +15,7 @@
  *     replay.c       a transaction that met a conflict is run again
  *     answers.c      which answers are outstanding, sans I/O
  *     prepared.c     a client's prepared statements on its connection
+ *     portals.c      what running a portal does beyond its answers, sans I/O
  *     statements.c   prepared statements that clients share, sans I/O
  *     setters.c      whether the database has functions and views that change settings
  *     settings.c     the parameters of a session, sans I/O
